@@ -1,7 +1,7 @@
-"""An ACP agent written with the official package, as its documentation describes.
+"""An ACP agent that is written with the official Python package.
 
-It keeps the texts of each session in a file of its working directory, so that another process can load them.
-Each prompt is one word with an argument: see `OfficialAgent.prompt`.
+It stores the prompts of each session in a file of its working directory, so that another process can load
+the session. A prompt is one word with an argument: see `OfficialAgent.prompt`.
 """
 
 import asyncio
@@ -50,7 +50,7 @@ class OfficialAgent:
     async def prompt(
         self, session_id: str, prompt: list[schema.TextContentBlock], **_: Any
     ) -> schema.PromptResponse:
-        """Do what the prompt says: `say <text>`, `edit <file>`, `ask`, `wait` (for cancel) or `count`."""
+        """Run the command of the prompt: `say <text>`, `edit <file>`, `ask`, `wait` (for cancel), `count`."""
         self._cancelled.clear()
         texts = [*self._texts(session_id), prompt[0].text]
         self._file(session_id).write_text(json.dumps(texts))
@@ -75,7 +75,7 @@ class OfficialAgent:
         self._cancelled.set()
 
     async def _edit(self, session_id: str, name: str) -> None:
-        """A tool call that uses a file and a terminal of the client."""
+        """Report a tool call that uses a file and a terminal of the client."""
         path = str(self._directory / name)
         call = acp.start_edit_tool_call("edit-1", f"Edit {name}", path, "new\n")
         await self._client.session_update(session_id, call)
@@ -101,7 +101,7 @@ class OfficialAgent:
         await self._client.session_update(session_id, acp.update_agent_message_text(text))
 
     def _texts(self, session_id: str) -> list[str]:
-        """What the session was prompted with."""
+        """Return the prompts of the session."""
         file = self._file(session_id)
         texts: list[str] = json.loads(file.read_text()) if file.exists() else []
         return texts

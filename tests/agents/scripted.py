@@ -1,11 +1,11 @@
-"""Runs the scripted agent: `scripted.py --journal FILE [--script FILE]`; its language is in the package."""
+"""Run the scripted agent: `scripted.py --journal FILE [--script FILE]`, see `support/scripted_agent`."""
 
 import argparse
 import asyncio
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1]))  # it is run by its path, by whoever starts agents
+sys.path.insert(0, str(Path(__file__).parents[1]))  # the server starts it by its path
 
 from support.scripted_agent.agent import ScriptedAgent
 from support.scripted_agent.journal import Journal

@@ -1,4 +1,4 @@
-"""Definitions are data: ours are sound, the user's win, and a mistake is said with the nearest right word."""
+"""Agent definitions: built-in ones are valid, a user's file replaces them, and mistakes are explained."""
 
 from pathlib import Path
 from typing import Any
@@ -17,15 +17,15 @@ from bullpen.domain.errors import Invalid
 
 MINIMAL: dict[str, Any] = {"id": "mine", "name": "Mine", "kind": "acp", "command": ["mine", "--acp"]}
 
-# Of an outer agent, so never inherited; a person may set them in a definition.
-ONLY_SET = ("CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX")
+# Variables that an agent around the server may have set: never inherited, but a definition may set them.
+NEVER_INHERITED = ("CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX")
 
 
-def test_the_built_in_agents_are_there() -> None:
-    speak_acp = {"claude", "codex", "copilot", "demo", "gemini", "opencode", "qwen"}
-    in_terminals = {"aider", *(f"{id}-tui" for id in speak_acp - {"demo"})}
-    assert {id for id, each in builtin().items() if each.kind == "acp"} == speak_acp
-    assert {id for id, each in builtin().items() if each.kind == "pty"} == in_terminals
+def test_the_built_in_agents_are_known() -> None:
+    acp_agents = {"claude", "codex", "copilot", "demo", "gemini", "opencode", "qwen"}
+    terminal_agents = {"aider", *(f"{id}-tui" for id in acp_agents - {"demo"})}
+    assert {id for id, each in builtin().items() if each.kind == "acp"} == acp_agents
+    assert {id for id, each in builtin().items() if each.kind == "pty"} == terminal_agents
 
 
 @pytest.mark.parametrize("definition", builtin().values(), ids=lambda definition: definition.id)
@@ -34,7 +34,7 @@ def test_a_built_in_definition_says_how_to_install_and_start_it(definition: Agen
     assert definition.description
     assert len(set(definition.pass_env)) == len(definition.pass_env)
     assert set(definition.auth) <= set(definition.pass_env)
-    assert set(definition.login.env) <= {*definition.pass_env, *ONLY_SET}
+    assert set(definition.login.env) <= {*definition.pass_env, *NEVER_INHERITED}
     if definition.id == "demo":
         assert not definition.login.needed
         return
@@ -59,14 +59,14 @@ def test_quirks_of_real_agents_are_data() -> None:
     assert builtin()["opencode"].quirks == AgentQuirks()
 
 
-def test_a_definition_needs_little() -> None:
+def test_a_definition_needs_only_name_kind_and_command() -> None:
     definition = read_definition(MINIMAL, "request")
     assert definition.command == ("mine", "--acp")
     assert definition.offer == OfferedCapabilities(fs=True, terminal=True)
 
 
 @pytest.mark.parametrize(
-    ("change", "complaint"),
+    ("change", "message"),
     [
         ({"comand": ["x"]}, "unknown setting comand; did you mean command?"),
         ({"passenv": []}, "did you mean passEnv?"),
@@ -102,21 +102,21 @@ def test_a_definition_needs_little() -> None:
         ({"login": {"needed": False, "env": ["A"]}}, "there can be no signs of one"),
     ],
 )
-def test_a_mistake_is_named_with_its_place_and_the_nearest_word(
-    change: dict[str, Any], complaint: str
+def test_a_mistake_is_named_with_its_setting_and_the_most_similar_word(
+    change: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(Invalid) as refused:
         read_definition(MINIMAL | change, "request")
-    assert complaint in str(refused.value)
+    assert message in str(refused.value)
 
 
 @pytest.mark.parametrize("missing", ["name", "kind", "command"])
-def test_what_is_needed_and_not_there_is_named(missing: str) -> None:
+def test_a_missing_required_setting_is_named(missing: str) -> None:
     with pytest.raises(Invalid, match=missing):
         read_definition({key: value for key, value in MINIMAL.items() if key != missing}, "request")
 
 
-def test_the_users_own_are_added_and_win(tmp_path: Path) -> None:
+def test_definitions_of_the_user_are_added_and_replace_built_in_ones(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text('name = "Mine"\nkind = "pty"\ncommand = ["mine"]\n')
     (tmp_path / "gemini.toml").write_text('name = "My Gemini"\nkind = "acp"\ncommand = ["my-gemini"]\n')
     loaded = load(tmp_path)
@@ -126,7 +126,7 @@ def test_the_users_own_are_added_and_win(tmp_path: Path) -> None:
     assert "claude" in loaded.definitions
 
 
-def test_a_broken_file_breaks_only_itself(tmp_path: Path) -> None:
+def test_an_invalid_file_does_not_affect_other_definitions(tmp_path: Path) -> None:
     (tmp_path / "a.toml").write_text("name = ")
     (tmp_path / "b.toml").write_text('name = "B"\nkind = "acp"\ncommand = ["b"]\ninstal = "x"\n')
     (tmp_path / "c.toml").write_bytes(b"\xff\xfe")
@@ -139,19 +139,22 @@ def test_a_broken_file_breaks_only_itself(tmp_path: Path) -> None:
     assert "did you mean install?" in loaded.problems[1]
 
 
-def test_a_directory_that_is_not_there_is_an_empty_one(tmp_path: Path) -> None:
+def test_a_missing_directory_counts_as_empty(tmp_path: Path) -> None:
     assert load(tmp_path / "nowhere").definitions == builtin()
 
 
-def test_a_command_is_filled_in_without_becoming_more_arguments() -> None:
+def test_a_placeholder_never_adds_arguments_to_a_command() -> None:
     filled = fill_placeholders(
-        ["agent", "-p", "{prompt}", "--in={place}"], prompt="two words {place}", place="here; rm"
+        ["agent", "-p", "{prompt}", "--in={directory}"], prompt="two words {directory}", directory="here; rm"
     )
-    assert filled == ("agent", "-p", "two words {place}", "--in=here; rm")
+    assert filled == ("agent", "-p", "two words {directory}", "--in=here; rm")
     assert fill_placeholders(["{unknown}", "{}"], prompt="x") == ("{unknown}", "{}")
 
 
 @pytest.mark.parametrize("agent", ["claude", "codex", "copilot", "gemini", "opencode", "qwen"])
-def test_an_agent_and_the_same_in_its_terminal_have_one_login(agent: str) -> None:
-    spoken, shown = builtin()[agent], builtin()[f"{agent}-tui"]
-    assert (spoken.login, spoken.login_command) == (shown.login, shown.login_command)
+def test_an_acp_agent_and_its_terminal_agent_have_the_same_login(agent: str) -> None:
+    acp_agent, terminal_agent = builtin()[agent], builtin()[f"{agent}-tui"]
+    assert (acp_agent.login, acp_agent.login_command) == (
+        terminal_agent.login,
+        terminal_agent.login_command,
+    )

@@ -1,4 +1,4 @@
-"""The demo agent is a real ACP agent: everything a person may try first works without a model."""
+"""The demo agent is a real ACP agent: users can try every feature without a model."""
 
 import asyncio
 import sys
@@ -21,8 +21,8 @@ ALWAYS = {"outcome": {"outcome": "selected", "optionId": "always"}}
 REJECTED = {"outcome": {"outcome": "selected", "optionId": "no"}}
 
 
-class Demo:
-    """Starts the agent in a workspace; its memory lies beside it and outlives the process."""
+class DemoSetup:
+    """Starts the demo agent in a workspace, with a state directory that outlives the process."""
 
     def __init__(self, directory: Path) -> None:
         self.workspace = directory / "workspace"
@@ -40,11 +40,11 @@ class Demo:
 
 
 @pytest.fixture
-def demo(tmp_path: Path) -> Demo:
-    return Demo(tmp_path)
+def demo(tmp_path: Path) -> DemoSetup:
+    return DemoSetup(tmp_path)
 
 
-async def test_it_answers_and_streams(demo: Demo) -> None:
+async def test_an_answer_is_streamed_and_its_usage_reported(demo: DemoSetup) -> None:
     async with demo.session() as client:
         answer = await client.prompt("good morning")
         assert answer["stopReason"] == "end_turn"
@@ -56,14 +56,14 @@ async def test_it_answers_and_streams(demo: Demo) -> None:
         assert client.updates("usage_update")
 
 
-async def test_help_says_all_it_can_do(demo: Demo) -> None:
+async def test_help_names_every_action(demo: DemoSetup) -> None:
     async with demo.session() as client:
         await client.prompt("help")
         assert client.text() == HELP
     assert all(f"**{verb}**" in HELP for verb in set(VERBS.values()))
 
 
-async def test_it_thinks_and_works_through_a_plan(demo: Demo) -> None:
+async def test_a_plan_is_shown_and_completed(demo: DemoSetup) -> None:
     async with demo.session() as client:
         await client.prompt("think, then plan")
         assert client.text("agent_thought_chunk")
@@ -72,7 +72,7 @@ async def test_it_thinks_and_works_through_a_plan(demo: Demo) -> None:
         assert plans[-1] == ["completed"] * 3
 
 
-async def test_it_edits_a_file_itself_when_nobody_offers_to(demo: Demo) -> None:
+async def test_a_file_is_edited_directly_if_the_client_does_not_offer_to(demo: DemoSetup) -> None:
     async with demo.session() as client:
         client.handlers["session/request_permission"] = lambda _: ALLOWED
         await client.prompt("edit notes.md")
@@ -81,7 +81,7 @@ async def test_it_edits_a_file_itself_when_nobody_offers_to(demo: Demo) -> None:
         assert client.updates("tool_call_update")[-1]["status"] == "completed"
 
 
-async def test_it_edits_a_file_through_the_client_when_it_offers_to(demo: Demo) -> None:
+async def test_a_file_is_edited_through_the_client_if_the_client_offers_to(demo: DemoSetup) -> None:
     written: dict[str, str] = {}
 
     def read(params: dict[str, Any]) -> Any:
@@ -96,7 +96,7 @@ async def test_it_edits_a_file_through_the_client_when_it_offers_to(demo: Demo) 
     assert not (demo.workspace / "sub").exists()
 
 
-async def test_everything_it_says_is_understood(demo: Demo) -> None:
+async def test_every_update_is_a_known_one(demo: DemoSetup) -> None:
     async with demo.session() as client:
         client.handlers["session/request_permission"] = lambda _: ALLOWED
         await client.prompt("think, plan, edit a.txt, image, ask and run date")
@@ -105,14 +105,14 @@ async def test_everything_it_says_is_understood(demo: Demo) -> None:
         assert not [u for u in client.updates() if isinstance(fact_of_update(u), UnknownUpdate)]
 
 
-async def test_it_never_edits_outside_of_its_workspace(demo: Demo) -> None:
+async def test_no_file_outside_of_the_workspace_is_edited(demo: DemoSetup) -> None:
     async with demo.session() as client:
         await client.prompt("edit ../outside.txt")
         assert "outside of my workspace" in client.text()
         assert not client.updates("tool_call")
 
 
-async def test_it_runs_a_command_itself_when_nobody_offers_to(demo: Demo) -> None:
+async def test_a_command_is_run_directly_if_the_client_does_not_offer_a_terminal(demo: DemoSetup) -> None:
     async with demo.session() as client:
         client.handlers["session/request_permission"] = lambda _: ALLOWED
         await client.prompt("run echo hello; exit 3")
@@ -122,8 +122,8 @@ async def test_it_runs_a_command_itself_when_nobody_offers_to(demo: Demo) -> Non
         assert "exit code 3" in client.text()
 
 
-async def test_it_runs_a_command_in_a_terminal_when_it_is_offered_one(demo: Demo) -> None:
-    asked: list[str] = []
+async def test_a_command_is_run_in_a_terminal_of_the_client_if_it_is_offered(demo: DemoSetup) -> None:
+    called: list[str] = []
     answers = {
         "terminal/create": {"terminalId": "t1"},
         "terminal/wait_for_exit": {"exitCode": 0, "signal": None},
@@ -133,7 +133,7 @@ async def test_it_runs_a_command_in_a_terminal_when_it_is_offered_one(demo: Demo
 
     def answering(method: str) -> Handler:
         def answer(_: dict[str, Any]) -> Any:
-            asked.append(method)
+            called.append(method)
             return answers[method]
 
         return answer
@@ -142,13 +142,13 @@ async def test_it_runs_a_command_in_a_terminal_when_it_is_offered_one(demo: Demo
         client.handlers["session/request_permission"] = lambda _: ALLOWED
         client.handlers |= {method: answering(method) for method in answers}
         await client.prompt("run `ls`")
-        assert asked == list(answers)
+        assert called == list(answers)
         shown = [update.get("content") for update in client.updates("tool_call_update")]
         assert [{"type": "terminal", "terminalId": "t1"}] in shown
         assert "from the terminal" in str(shown[-1])
 
 
-async def test_a_permission_refused_is_respected_and_always_is_remembered(demo: Demo) -> None:
+async def test_a_refused_permission_prevents_the_edit_and_always_allow_is_remembered(demo: DemoSetup) -> None:
     answers = iter([REJECTED, ALWAYS])
     async with demo.session() as client:
         client.handlers["session/request_permission"] = lambda _: next(answers)
@@ -160,7 +160,7 @@ async def test_a_permission_refused_is_respected_and_always_is_remembered(demo: 
 
 
 @pytest.mark.parametrize(("mode", "edited"), [("auto", True), ("plan", False)])
-async def test_a_mode_says_how_far_it_goes(demo: Demo, mode: str, edited: bool) -> None:
+async def test_a_mode_allows_or_prevents_edits(demo: DemoSetup, mode: str, edited: bool) -> None:
     async with demo.session() as client:
         answer = await client.ask(
             "session/set_config_option", {"sessionId": client.session_id, "configId": "mode", "value": mode}
@@ -171,7 +171,7 @@ async def test_a_mode_says_how_far_it_goes(demo: Demo, mode: str, edited: bool) 
         assert (demo.workspace / "a.txt").exists() == edited
 
 
-async def test_modes_can_be_set_the_old_way_and_nonsense_is_refused(demo: Demo) -> None:
+async def test_modes_can_be_set_with_the_older_method_and_unknown_ones_are_refused(demo: DemoSetup) -> None:
     async with demo.session() as client:
         answer = await client.ask("session/set_mode", {"sessionId": client.session_id, "modeId": "auto"})
         assert answer == {}
@@ -181,7 +181,7 @@ async def test_modes_can_be_set_the_old_way_and_nonsense_is_refused(demo: Demo) 
             await client.ask("session/set_mode", {"sessionId": client.session_id, "modeId": "warp"})
 
 
-async def test_it_asks_a_question_with_a_form(demo: Demo) -> None:
+async def test_a_question_is_asked_with_a_form(demo: DemoSetup) -> None:
     async with demo.session({"elicitation": {"form": {}}}) as client:
         client.handlers["elicitation/create"] = lambda p: {
             "action": "accept",
@@ -194,13 +194,13 @@ async def test_it_asks_a_question_with_a_form(demo: Demo) -> None:
         assert client.text().endswith("keep it to yourself.")
 
 
-async def test_it_shows_a_picture(demo: Demo) -> None:
+async def test_a_picture_is_sent(demo: DemoSetup) -> None:
     async with demo.session() as client:
         await client.prompt("image")
         assert client.updates("agent_message_chunk")[0]["content"]["mimeType"] == "image/png"
 
 
-async def test_a_slow_answer_can_be_cancelled(demo: Demo) -> None:
+async def test_a_slow_answer_can_be_cancelled(demo: DemoSetup) -> None:
     async with demo.session() as client:
         n = client.send_prompt("slowly")
         await client.until(lambda: client.text() or None)
@@ -209,14 +209,14 @@ async def test_a_slow_answer_can_be_cancelled(demo: Demo) -> None:
         assert (await client.prompt("hello again"))["stopReason"] == "end_turn"
 
 
-async def test_cancelling_at_once_is_answered_too(demo: Demo) -> None:
+async def test_a_prompt_can_be_cancelled_at_once(demo: DemoSetup) -> None:
     async with demo.session() as client:
         n = client.send_prompt("slowly")
         client.cancel()
         assert await client.answer(n) == {"stopReason": "cancelled"}
 
 
-async def test_a_question_open_can_be_cancelled(demo: Demo) -> None:
+async def test_an_open_permission_can_be_cancelled(demo: DemoSetup) -> None:
     async with demo.session() as client:
         n = client.send_prompt("ask")
         await client.until(lambda: [line for line in client.lines if isinstance(line, Request)] or None)
@@ -224,7 +224,7 @@ async def test_a_question_open_can_be_cancelled(demo: Demo) -> None:
         assert await client.answer(n) == {"stopReason": "cancelled"}
 
 
-async def test_two_prompts_at_once_are_refused(demo: Demo) -> None:
+async def test_two_prompts_at_once_are_refused(demo: DemoSetup) -> None:
     async with demo.session() as client:
         first = client.send_prompt("slowly")
         with pytest.raises(Refused, match="one prompt at a time"):
@@ -233,7 +233,7 @@ async def test_two_prompts_at_once_are_refused(demo: Demo) -> None:
         assert await client.answer(first) == {"stopReason": "cancelled"}
 
 
-async def test_it_can_fail_refuse_and_crash(demo: Demo) -> None:
+async def test_a_prompt_can_make_the_agent_fail_refuse_and_crash(demo: DemoSetup) -> None:
     async with demo.session() as client:
         with pytest.raises(Refused, match="asked me to fail"):
             await client.prompt("fail")
@@ -242,18 +242,18 @@ async def test_it_can_fail_refuse_and_crash(demo: Demo) -> None:
         assert await client.ended() == 3
 
 
-async def test_another_process_loads_what_was_said(demo: Demo) -> None:
+async def test_another_process_loads_the_conversation(demo: DemoSetup) -> None:
     async with demo.session() as client:
         await client.prompt("good morning")
-        said, session_id = client.text(), client.session_id
+        text, session_id = client.text(), client.session_id
     async with demo.start() as client:
         client.session_id = session_id
         await client.open(str(demo.workspace), {}, how="session/load")
         assert client.text("user_message_chunk") == "good morning"
-        assert client.text() == said
+        assert client.text() == text
 
 
-async def test_another_process_resumes_without_repeating(demo: Demo) -> None:
+async def test_another_process_resumes_without_repeating_the_conversation(demo: DemoSetup) -> None:
     async with demo.session() as client:
         await client.ask("session/set_mode", {"sessionId": client.session_id, "modeId": "auto"})
         await client.prompt("good morning")
@@ -266,8 +266,8 @@ async def test_another_process_resumes_without_repeating(demo: Demo) -> None:
         assert (await client.prompt("hello"))["stopReason"] == "end_turn"
 
 
-@pytest.mark.parametrize("id", ["nobody", "../../etc/passwd", ""])
-async def test_a_session_nobody_knows_is_not_found(demo: Demo, id: str) -> None:
+@pytest.mark.parametrize("id", ["missing", "../../etc/passwd", ""])
+async def test_an_unknown_session_is_not_found(demo: DemoSetup, id: str) -> None:
     async with demo.start() as client:
         client.session_id = id
         with pytest.raises(Refused) as refused:
@@ -275,7 +275,7 @@ async def test_a_session_nobody_knows_is_not_found(demo: Demo, id: str) -> None:
         assert refused.value.code == -32002
 
 
-async def test_it_survives_nonsense_and_ends_with_its_input(demo: Demo) -> None:
+async def test_the_agent_survives_invalid_input_and_ends_when_its_input_ends(demo: DemoSetup) -> None:
     async with demo.session() as client:
         client.write(b'nonsense\n{"id": 5}\n[]\n{"method": "session/cancel", "params": 3}\n')
         with pytest.raises(Refused) as refused:
@@ -285,7 +285,7 @@ async def test_it_survives_nonsense_and_ends_with_its_input(demo: Demo) -> None:
         assert await client.ended() == 0
 
 
-async def test_it_ends_with_its_input_in_the_middle_of_a_turn(demo: Demo) -> None:
+async def test_the_agent_ends_with_its_input_during_a_turn(demo: DemoSetup) -> None:
     async with demo.session() as client:
         client.send_prompt("slowly")
         await client.until(lambda: client.text() or None)
@@ -293,16 +293,16 @@ async def test_it_ends_with_its_input_in_the_middle_of_a_turn(demo: Demo) -> Non
         assert await client.ended() == 0
 
 
-async def test_it_says_its_version() -> None:
+async def test_the_agent_prints_its_version() -> None:
     process = await asyncio.create_subprocess_exec(
         *COMMAND, "--version", stdout=asyncio.subprocess.PIPE, stdin=asyncio.subprocess.DEVNULL
     )
-    said, _ = await process.communicate()
-    assert said.startswith(b"bullpen-demo-agent ")
+    output, _ = await process.communicate()
+    assert output.startswith(b"bullpen-demo-agent ")
 
 
 @pytest.mark.parametrize(
-    ("text", "wishes"),
+    ("text", "actions"),
     [
         ("", []),
         ("good morning", []),
@@ -320,5 +320,5 @@ async def test_it_says_its_version() -> None:
         ("run\nslowly", [RequestedAction("run", "date"), RequestedAction("slow")]),
     ],
 )
-def test_wishes_are_read_from_simple_words(text: str, wishes: list[RequestedAction]) -> None:
-    assert parse_actions(text) == wishes
+def test_actions_are_parsed_from_simple_words(text: str, actions: list[RequestedAction]) -> None:
+    assert parse_actions(text) == actions

@@ -1,4 +1,4 @@
-"""An agent gets what any program needs and what its definition lists; never a secret of ours."""
+"""An agent gets the usual variables and those of its definition, but never a secret of Bullpen."""
 
 from typing import Any
 
@@ -29,9 +29,9 @@ def agent(**changes: Any) -> AgentDefinition:
     return AgentDefinition(id="a", name="A", kind="acp", command=("a",), **changes)
 
 
-def test_an_agent_gets_what_any_program_needs() -> None:
-    given = agent_environment(agent(), SERVER)
-    assert given == {
+def test_an_agent_gets_the_variables_that_every_program_needs() -> None:
+    env = agent_environment(agent(), SERVER)
+    assert env == {
         "HOME": "/home/ann",
         "PATH": "/bin",
         "LANG": "C.UTF-8",
@@ -42,19 +42,21 @@ def test_an_agent_gets_what_any_program_needs() -> None:
     }
 
 
-def test_an_agent_gets_what_its_definition_lists_and_sets() -> None:
-    given = agent_environment(
+def test_an_agent_gets_the_variables_that_its_definition_lists_and_sets() -> None:
+    env = agent_environment(
         agent(pass_env=("ANTHROPIC_API_KEY", "NOT_SET"), env={"LANG": "de", "MINE": "x"}), SERVER
     )
-    assert given["ANTHROPIC_API_KEY"] == "key"
-    assert "NOT_SET" not in given
-    assert (given["LANG"], given["MINE"]) == ("de", "x")
+    assert env["ANTHROPIC_API_KEY"] == "key"
+    assert "NOT_SET" not in env
+    assert (env["LANG"], env["MINE"]) == ("de", "x")
 
 
 @pytest.mark.parametrize(
     "name", ["BULLPEN_TOKEN", "BULLPEN_DATABASE_URL", "CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT"]
 )
-def test_our_secrets_and_the_traces_of_an_outer_agent_are_never_inherited(name: str) -> None:
+def test_secrets_of_bullpen_and_variables_of_an_agent_around_the_server_are_never_inherited(
+    name: str,
+) -> None:
     assert name not in agent_environment(agent(pass_env=(name,)), SERVER)
 
 

@@ -1,7 +1,7 @@
-"""An agent that only has a terminal: draws, asks, rings, writes or falls silent as its prompts say.
+"""A terminal agent for tests: it draws, asks, rings, writes or is silent as its prompts say.
 
 `tui.py --journal FILE [--plain] [--slow] …`; a prompt is text with steps in it: [[work 0.5]] [[ask]] [[bell]]
-[[notify WORDS]] [[write 0.5]] [[hush 0.5]] [[claim idle]] [[exit 3]]. What it was given is in its journal.
+[[notify WORDS]] [[write 0.5]] [[hush 0.5]] [[claim idle]] [[exit 3]]. The journal has the received input.
 """
 
 import argparse
@@ -19,8 +19,8 @@ from pathlib import Path
 
 STEP = re.compile(r"\[\[(\w+) ?([^\]]*)\]\]")
 KEY = re.compile(rb"\x1b\[200~(.*?)\x1b\[201~|(\x1b\[I|\x1b\[O)|(\x1b)(?!\[)|([^\x1b])", re.DOTALL)
-FRAME = 0.05
-NAP = 1.0  # seconds a slow one takes before it reads what was typed
+FRAME_SECONDS = 0.05
+SLOW_READ_SECONDS = 1.0  # how long a slow agent waits before it reads typed keys
 
 
 class Journal:
@@ -33,13 +33,13 @@ class Journal:
 
 
 class Tui:
-    """Everything it does goes on in one loop that also reads keys, as a real one does."""
+    """The agent: one loop runs the steps and reads keys, as in a real terminal agent."""
 
     def __init__(self, journal: Journal, plain: bool, slow: bool) -> None:
         self._journal = journal
-        self._plain = plain  # knows no paste, and shows no signs
-        self._slow = slow  # and takes an Enter that it reads with a text for a part of it, as many do
-        self._said: list[str] = []
+        self._plain = plain  # supports no bracketed paste, and draws nothing
+        self._slow = slow  # takes an Enter that it reads together with a text for a newline
+        self._answers: list[str] = []
         self._typed = ""
         self._bytes = b""
         self._interrupted = False
@@ -49,7 +49,7 @@ class Tui:
             self._put("\x1b[?2004h")
         while True:
             self._draw("", "> " + self._typed.replace("\n", "\r\n  "))
-            keys = self._keys(None)
+            keys = self._read_keys(None)
             for key in keys:
                 if key == "\r" and self._slow and len(keys) > 1:
                     self._typed += "\n"
@@ -61,7 +61,7 @@ class Tui:
     def _prompt(self) -> None:
         text, self._typed, self._interrupted = self._typed, "", False
         self._journal.add("prompt", text)
-        self._said.append(f"you said {len(text)} letters")
+        self._answers.append(f"you said {len(text)} letters")
         for step, word in STEP.findall(text):
             if self._interrupted:
                 break
@@ -72,12 +72,12 @@ class Tui:
         end = time.monotonic() + float(seconds or 0.5)
         while time.monotonic() < end and not self._interrupted:
             self._draw(f"Working {time.monotonic():.2f} (esc to interrupt)")
-            self._interrupted = "\x1b" in self._keys(FRAME)
+            self._interrupted = "\x1b" in self._read_keys(FRAME_SECONDS)
 
     def _ask(self, words: str) -> None:
         self._draw(f"Allow this? (y/n) {words}")
         while True:
-            for key in self._keys(None):
+            for key in self._read_keys(None):
                 if key in "yn\x1b":
                     self._journal.add("answer", key)
                     self._interrupted = key == "\x1b"
@@ -87,7 +87,7 @@ class Tui:
         end = time.monotonic() + float(seconds or 0.5)
         while time.monotonic() < end and not self._interrupted:
             self._put(f"a line of many words at {time.monotonic()}\r\n")
-            self._interrupted = "\x1b" in self._keys(FRAME)
+            self._interrupted = "\x1b" in self._read_keys(FRAME_SECONDS)
 
     def _hush(self, seconds: str) -> None:
         self._draw("")
@@ -96,12 +96,12 @@ class Tui:
     def _bell(self, _: str) -> None:
         self._draw("something is up")
         self._put("\x07")
-        list(self._keys(None))
+        list(self._read_keys(None))
 
     def _notify(self, words: str) -> None:
         self._draw("something is up")
         self._put(f"\x1b]9;{words}\x07")
-        list(self._keys(None))
+        list(self._read_keys(None))
 
     def _claim(self, words: str) -> None:
         activity, _, why = words.partition(" ")
@@ -117,22 +117,22 @@ class Tui:
         direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         with direct.open(request) as answer:
             self._journal.add("claimed", answer.status)
-        list(self._keys(None))
+        list(self._read_keys(None))
 
     def _exit(self, code: str) -> None:
         sys.exit(int(code or 0))
 
-    def _keys(self, seconds: float | None) -> list[str]:
-        """The keys pressed, a paste as one; waits for some, or for so long."""
-        return list(self._parsed(seconds))
+    def _read_keys(self, seconds: float | None) -> list[str]:
+        """Return the pressed keys, a paste as one key. Wait for keys at most so many seconds."""
+        return list(self._parse_keys(seconds))
 
-    def _parsed(self, seconds: float | None) -> Iterator[str]:
+    def _parse_keys(self, seconds: float | None) -> Iterator[str]:
         if select.select([0], [], [], seconds)[0]:
-            time.sleep(NAP if self._slow else 0)
+            time.sleep(SLOW_READ_SECONDS if self._slow else 0)
             self._bytes += os.read(0, 65536)
         half = rb"\x1b\[200~(?!.*\x1b\[201~)|\x1b\[?\d*\Z"
         while re.search(half, self._bytes, re.DOTALL):
-            if not select.select([0], [], [], FRAME)[0]:
+            if not select.select([0], [], [], FRAME_SECONDS)[0]:
                 break
             self._bytes += os.read(0, 65536)
         if b"\x1b[200~" in self._bytes and b"\x1b[201~" not in self._bytes:
@@ -152,10 +152,10 @@ class Tui:
             data = data[found.end() :]
 
     def _draw(self, status: str, prompt: str = "") -> None:
-        """The whole screen anew, as a small one does."""
+        """Draw the whole screen."""
         if self._plain:
             return
-        lines = [*self._said[-3:], status, prompt]
+        lines = [*self._answers[-3:], status, prompt]
         self._put("\x1b[H\x1b[2J" + "\r\n".join(lines))
 
     def _put(self, text: str) -> None:
@@ -172,7 +172,7 @@ def main() -> None:
     journal = Journal(options.journal)
     before = termios.tcgetattr(0)
     tty.setraw(0)
-    journal.add("started", sys.argv[1:])  # what was typed before is lost
+    journal.add("started", sys.argv[1:])  # keys that were typed before are lost
     try:
         Tui(journal, options.plain, options.slow).run()
     finally:

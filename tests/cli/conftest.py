@@ -1,4 +1,4 @@
-"""Fixtures of tests that use the command line as a person or a script would."""
+"""Fixtures for tests of the command line, used by scripts and by a user in a terminal."""
 
 import os
 import sys
@@ -14,20 +14,20 @@ from support.tmux import Tmux
 
 @pytest.fixture
 def bullpen(server: Server) -> Bullpen:
-    """Runs commands against the running server."""
+    """Return a runner of commands that use the running server."""
     return Bullpen(server.environment())
 
 
 @pytest.fixture
-def lonely_bullpen(tmp_path: Path) -> Bullpen:
-    """Runs commands where no server is."""
+def bullpen_without_server(tmp_path: Path) -> Bullpen:
+    """Return a runner of commands for a data directory on which no server runs."""
     env = {name: value for name, value in os.environ.items() if not name.startswith(("BULLPEN_", "XDG_"))}
-    return Bullpen(env | {"BULLPEN_HOME": str(tmp_path / "nobody"), "HOME": str(tmp_path)})
+    return Bullpen(env | {"BULLPEN_HOME": str(tmp_path / "data"), "HOME": str(tmp_path)})
 
 
 @pytest.fixture
 async def tmux(server: Server, tmp_path: Path) -> AsyncIterator[Tmux]:
-    """A person at a terminal with `bullpen` in the path."""
+    """Open a terminal window that has `bullpen` in its path."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     env = server.environment() | {"PATH": path, "TERM": "xterm-256color"}
     async with Tmux.open(tmp_path / "tmux", env) as tmux:

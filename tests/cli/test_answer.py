@@ -1,4 +1,4 @@
-"""`bullpen answer`: forms that agents ask with, filled in by a script and by a person."""
+"""`bullpen answer`: a script or a user fills in the form of an agent's question."""
 
 import json
 from typing import Any
@@ -29,7 +29,7 @@ FIELDS = form_fields(FORM)
 
 @pytest.fixture
 async def talk(server: Server) -> Talk:
-    """A session whose agent asks with a form, each time it is prompted."""
+    """Begin a session whose agent asks a question with a form for each prompt."""
     ask = {"do": "question", "text": "Who are you?", "schema": FORM}
     await define_scripted(server, "curious", {"prompts": [[ask], [ask]]})
     talk = await Talk.begin(server, "curious", title="work")
@@ -39,16 +39,16 @@ async def talk(server: Server) -> Talk:
 
 
 async def answer_of(talk: Talk) -> Any:
-    """What the agent was told."""
+    """Wait until the question is answered, and return the answer."""
     return (await talk.seen("question", status="accepted"))["data"]["answer"]
 
 
-def test_what_is_sent_has_the_types_of_the_schema() -> None:
-    given = {"name": "Ada", "port": "80", "share": "0.5", "colour": "blue", "sure": "yes"}
-    filled = {"name": "Ada", "port": 80, "share": 0.5, "colour": "blue", "sure": True, "city": "Oslo"}
-    assert form_content(FIELDS, given) == filled
-    few = {"name": "Ada", "port": "80", "share": "", "city": "Rome"}
-    assert form_content(FIELDS, few) == {"name": "Ada", "port": 80, "sure": False, "city": "Rome"}
+def test_typed_texts_become_values_of_the_types_in_the_schema() -> None:
+    texts = {"name": "Ada", "port": "80", "share": "0.5", "colour": "blue", "sure": "yes"}
+    content = {"name": "Ada", "port": 80, "share": 0.5, "colour": "blue", "sure": True, "city": "Oslo"}
+    assert form_content(FIELDS, texts) == content
+    partial = {"name": "Ada", "port": "80", "share": "", "city": "Rome"}
+    assert form_content(FIELDS, partial) == {"name": "Ada", "port": 80, "sure": False, "city": "Rome"}
 
 
 @pytest.mark.parametrize(
@@ -65,28 +65,30 @@ def test_what_is_sent_has_the_types_of_the_schema() -> None:
         ({"hat": "on"}, "the form has no field hat; its fields: name, port, share, colour, sure, city"),
     ],
 )
-def test_what_does_not_fit_is_refused_in_a_sentence(change: dict[str, str], sentence: str) -> None:
+def test_a_text_that_does_not_fit_its_field_is_refused_with_one_sentence(
+    change: dict[str, str], sentence: str
+) -> None:
     with pytest.raises(Invalid) as refused:
         form_content(FIELDS, {"name": "Ada", "port": "80", **change})
     assert str(refused.value) == sentence
 
 
 @pytest.mark.parametrize("schema", [None, "x", {}, {"properties": 7}, {"properties": None, "required": 7}])
-def test_a_schema_that_is_none_has_no_fields(schema: Any) -> None:
+def test_an_invalid_schema_has_no_fields(schema: Any) -> None:
     assert form_fields(schema) == []
 
 
-def test_a_field_of_a_kind_nobody_knows_is_text() -> None:
+def test_a_field_of_an_unknown_type_is_text() -> None:
     fields = form_fields({"properties": {"odd": None, "list": {"type": ["array"]}}, "required": 7})
     assert form_content(fields, {"odd": "a", "list": "b"}) == {"odd": "a", "list": "b"}
 
 
-async def test_a_script_sees_what_is_asked_and_answers_it(bullpen: Bullpen, talk: Talk) -> None:
+async def test_a_script_lists_a_question_and_answers_it(bullpen: Bullpen, talk: Talk) -> None:
     listed = (await bullpen("answer", "work", "--list")).out.splitlines()
     assert listed[:2] == ["asks: curious: Who are you?", "  name: text, 3 letters or more"]
     assert "  colour: one of red, blue; may be left out" in listed
-    (asked,) = json.loads((await bullpen("answer", "work", "-l", "--json")).out)["questions"]
-    assert asked["form"] == FORM
+    (question,) = json.loads((await bullpen("answer", "work", "-l", "--json")).out)["questions"]
+    assert question["form"] == FORM
     assert await bullpen("answer", "work") == (
         2,
         "",
@@ -106,7 +108,7 @@ async def test_a_question_can_be_declined(bullpen: Bullpen, talk: Talk) -> None:
     await talk.seen("question", status="declined")
 
 
-async def test_a_person_is_asked_for_each_field_until_it_fits(tmux: Tmux, talk: Talk) -> None:
+async def test_a_user_is_asked_for_each_field_until_its_value_is_valid(tmux: Tmux, talk: Talk) -> None:
     await tmux.enter("bullpen answer work --field share=2")
     await tmux.until("Your name:")
     await tmux.enter("")
@@ -127,7 +129,7 @@ async def test_a_person_is_asked_for_each_field_until_it_fits(tmux: Tmux, talk: 
     assert await answer_of(talk) == filled
 
 
-async def test_who_leaves_a_form_has_answered_nothing(tmux: Tmux, talk: Talk) -> None:
+async def test_leaving_a_form_leaves_the_question_unanswered(tmux: Tmux, talk: Talk) -> None:
     await tmux.enter("bullpen answer work")
     await tmux.until("Your name:")
     await tmux.type("C-d")
@@ -138,11 +140,11 @@ async def test_who_leaves_a_form_has_answered_nothing(tmux: Tmux, talk: Talk) ->
     await tmux.until("Your name:")
     await tmux.type("C-c")
     await tmux.until(lambda screen: screen.rstrip().endswith(PROMPT))
-    asked = await talk.server.call("GET", f"{talk.path}/questions")
-    assert len(asked["questions"]) == 1
+    questions = await talk.server.call("GET", f"{talk.path}/questions")
+    assert len(questions["questions"]) == 1
 
 
-async def test_a_chat_asks_what_the_agent_asks(tmux: Tmux, server: Server) -> None:
+async def test_a_chat_shows_the_form_of_a_question(tmux: Tmux, server: Server) -> None:
     await define_scripted(server)
     talk = await Talk.begin(server, title="chatty")
     await tmux.enter("bullpen chat chatty")

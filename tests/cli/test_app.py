@@ -1,4 +1,4 @@
-"""The command line before any server is asked: help, mistakes, settings."""
+"""Commands that need no server: help, wrong arguments, settings, database, completion."""
 
 import json
 import subprocess
@@ -12,8 +12,8 @@ from bullpen.cli.verbs import ALIASES, VERBS
 from support.commands import Bullpen
 
 
-async def test_help_names_every_verb(lonely_bullpen: Bullpen) -> None:
-    done = await lonely_bullpen("--help")
+async def test_help_names_every_verb(bullpen_without_server: Bullpen) -> None:
+    done = await bullpen_without_server("--help")
     assert done.code == 0
     for verb, line in VERBS.items():
         assert verb in done.out
@@ -21,35 +21,39 @@ async def test_help_names_every_verb(lonely_bullpen: Bullpen) -> None:
 
 
 @pytest.mark.parametrize("verb", VERBS)
-async def test_every_verb_has_help(lonely_bullpen: Bullpen, verb: str) -> None:
-    done = await lonely_bullpen(verb, "-h")
+async def test_every_verb_has_help(bullpen_without_server: Bullpen, verb: str) -> None:
+    done = await bullpen_without_server(verb, "-h")
     assert (done.code, done.err) == (0, "")
     assert f"Usage: bullpen {verb}" in done.out
 
 
-def test_help_imports_no_verb_and_nothing_heavy() -> None:
+def test_help_imports_no_verb_and_no_expensive_module() -> None:
     script = (
         "import sys\n"
         "from bullpen.cli.app import run\n"
         "run(['--help'])\n"
-        "heavy = {'httpx', 'websockets', 'rich', 'msgspec', 'asyncio', 'sqlalchemy', 'bullpen.client'}\n"
-        "print(heavy & set(sys.modules), file=sys.stderr)"
+        "expensive = {'httpx', 'websockets', 'rich', 'msgspec', 'asyncio', 'sqlalchemy', 'bullpen.client'}\n"
+        "print(expensive & set(sys.modules), file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stderr.strip() == "set()"
 
 
 @pytest.mark.parametrize("arguments", [["ls"], ["show", "x"], ["worker", "ls", "x"]], ids=" ".join)
-def test_a_command_imports_only_what_it_needs(lonely_bullpen: Bullpen, arguments: list[str]) -> None:
+def test_a_command_imports_only_what_it_needs(bullpen_without_server: Bullpen, arguments: list[str]) -> None:
     script = (
         "import sys\n"
         "from bullpen.cli.app import run\n"
         f"run({arguments})\n"
-        "heavy = 'pydantic websockets rich httpx structlog uvloop sqlalchemy fastapi'\n"
-        "print(sorted(set(heavy.split()) & set(sys.modules)))"
+        "expensive = 'pydantic websockets rich httpx structlog uvloop sqlalchemy fastapi'\n"
+        "print(sorted(set(expensive.split()) & set(sys.modules)))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script], env=lonely_bullpen.env, capture_output=True, text=True, check=True
+        [sys.executable, "-c", script],
+        env=bullpen_without_server.env,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert done.stdout.strip() == "[]"
 
@@ -73,10 +77,10 @@ def test_a_command_imports_only_what_it_needs(lonely_bullpen: Bullpen, arguments
         (("url",), 1, "start it with: bullpen serve"),
     ],
 )
-async def test_a_mistake_is_one_sentence_that_helps(
-    lonely_bullpen: Bullpen, arguments: tuple[str, ...], code: int, sentence: str
+async def test_an_error_is_one_sentence_with_advice(
+    bullpen_without_server: Bullpen, arguments: tuple[str, ...], code: int, sentence: str
 ) -> None:
-    done = await lonely_bullpen(*arguments)
+    done = await bullpen_without_server(*arguments)
     assert (done.code, done.out) == (code, "")
     assert done.err.startswith("bullpen: ")
     assert done.err.count("\n") == 1
@@ -84,7 +88,7 @@ async def test_a_mistake_is_one_sentence_that_helps(
 
 
 @pytest.mark.parametrize(
-    ("typed", "meant", "out"),
+    ("command", "meaning", "out"),
     [
         ("version", "--version", "bullpen "),
         ("help", "--help", "Usage: bullpen [OPTIONS]"),
@@ -95,37 +99,40 @@ async def test_a_mistake_is_one_sentence_that_helps(
         ("tail --help", "logs -f", "Usage: bullpen logs"),
     ],
 )
-async def test_a_verb_of_another_program_is_done_and_named(
-    lonely_bullpen: Bullpen, typed: str, meant: str, out: str
+async def test_an_alias_runs_its_command_and_names_it(
+    bullpen_without_server: Bullpen, command: str, meaning: str, out: str
 ) -> None:
-    theirs, *rest = typed.split()
-    done = await lonely_bullpen(theirs, *rest)
-    assert (done.code, done.err) == (0, f"bullpen: {theirs} is `bullpen {meant}` here\n")
+    alias, *rest = command.split()
+    done = await bullpen_without_server(alias, *rest)
+    assert (done.code, done.err) == (0, f"bullpen: {alias} is `bullpen {meaning}` here\n")
     assert done.out.strip().startswith(out.strip())
 
 
-@pytest.mark.parametrize(("theirs", "ours"), ALIASES.items())
-async def test_every_verb_of_another_program_stands_for_one_of_ours(
-    lonely_bullpen: Bullpen, theirs: str, ours: str
+@pytest.mark.parametrize(("alias", "verb"), ALIASES.items())
+async def test_every_alias_stands_for_an_existing_command(
+    bullpen_without_server: Bullpen, alias: str, verb: str
 ) -> None:
-    assert theirs not in VERBS
-    done = await lonely_bullpen(theirs, "--help")  # an option that is not ours is refused before the help
-    assert (done.code, done.err) == (0, f"bullpen: {theirs} is `bullpen {ours}` here\n")
-    verb = "" if ours.startswith("-") else ours.partition(" ")[0]
-    assert done.out.lstrip().startswith(f"Usage: bullpen {verb}")
+    assert alias not in VERBS
+    # An unknown option in an alias would be refused before the help is printed.
+    done = await bullpen_without_server(alias, "--help")
+    assert (done.code, done.err) == (0, f"bullpen: {alias} is `bullpen {verb}` here\n")
+    first_word = "" if verb.startswith("-") else verb.partition(" ")[0]
+    assert done.out.lstrip().startswith(f"Usage: bullpen {first_word}")
 
 
-async def test_alone_in_a_script_it_prints_help(lonely_bullpen: Bullpen) -> None:
-    done = await lonely_bullpen()
+async def test_without_arguments_and_terminal_the_command_prints_help(
+    bullpen_without_server: Bullpen,
+) -> None:
+    done = await bullpen_without_server()
     assert done.code == 0
     assert "Usage: bullpen" in done.out
 
 
-async def test_the_version_is_printed(lonely_bullpen: Bullpen) -> None:
-    assert (await lonely_bullpen("--version")).out.startswith("bullpen ")
+async def test_the_version_is_printed(bullpen_without_server: Bullpen) -> None:
+    assert (await bullpen_without_server("--version")).out.startswith("bullpen ")
 
 
-def test_what_nobody_expected_is_a_sentence_unless_debugging(
+def test_an_unexpected_exception_is_one_sentence_unless_debugging_is_on(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert explain(ZeroDivisionError("oh")) == 1
@@ -137,63 +144,69 @@ def test_what_nobody_expected_is_a_sentence_unless_debugging(
         explain(ZeroDivisionError("oh"))
 
 
-async def test_config_says_where_each_value_comes_from(lonely_bullpen: Bullpen, tmp_path: Path) -> None:
-    lonely_bullpen.env |= {"BULLPEN_PORT": "8123", "BULLPEN_TOKEN": "very-secret"}
+async def test_config_says_where_each_value_comes_from(
+    bullpen_without_server: Bullpen, tmp_path: Path
+) -> None:
+    bullpen_without_server.env |= {"BULLPEN_PORT": "8123", "BULLPEN_TOKEN": "very-secret"}
     file = tmp_path / ".config" / "bullpen" / "config.toml"
     file.parent.mkdir(parents=True)
     file.write_text("max_sessions = 9\n")
-    done = await lonely_bullpen("config", "--json")
+    done = await bullpen_without_server("config", "--json")
     settings = json.loads(done.out)["settings"]
     assert settings["port"] == {"value": 8123, "source": "environment"}
     assert settings["max_sessions"] == {"value": 9, "source": str(file)}
     assert settings["host"] == {"value": "127.0.0.1", "source": "default"}
-    shown = await lonely_bullpen("config")
+    shown = await bullpen_without_server("config")
     assert "8123" in shown.out
     assert "very-secret" not in done.out + shown.out
 
 
-async def test_an_unknown_setting_is_named_with_the_nearest_right_word(
-    lonely_bullpen: Bullpen, tmp_path: Path
+async def test_an_unknown_setting_is_named_with_the_most_similar_setting(
+    bullpen_without_server: Bullpen, tmp_path: Path
 ) -> None:
     file = tmp_path / ".config" / "bullpen" / "config.toml"
     file.parent.mkdir(parents=True)
     file.write_text("prot = 1\n")
-    done = await lonely_bullpen("ls")
+    done = await bullpen_without_server("ls")
     assert done.code == 2
     assert "did you mean port?" in done.err
 
 
-async def test_the_database_goes_down_and_up(lonely_bullpen: Bullpen, tmp_path: Path) -> None:
-    (tmp_path / "nobody").mkdir()
-    assert (await lonely_bullpen("db", "upgrade")).code == 0
-    newest = (await lonely_bullpen("db", "current")).out
-    assert (await lonely_bullpen("db", "downgrade", "base", "--yes")).code == 0
-    assert "empty" in (await lonely_bullpen("db", "current")).out
-    assert (await lonely_bullpen("db", "upgrade")).code == 0
-    assert (await lonely_bullpen("db", "current")).out == newest
-    refused = await lonely_bullpen("db", "upgrade", "nowhere")
+async def test_the_database_is_downgraded_and_upgraded(
+    bullpen_without_server: Bullpen, tmp_path: Path
+) -> None:
+    (tmp_path / "data").mkdir()
+    assert (await bullpen_without_server("db", "upgrade")).code == 0
+    newest = (await bullpen_without_server("db", "current")).out
+    assert (await bullpen_without_server("db", "downgrade", "base", "--yes")).code == 0
+    assert "empty" in (await bullpen_without_server("db", "current")).out
+    assert (await bullpen_without_server("db", "upgrade")).code == 0
+    assert (await bullpen_without_server("db", "current")).out == newest
+    refused = await bullpen_without_server("db", "upgrade", "nowhere")
     assert refused.code == 2
     assert "nowhere" in refused.err
 
 
 @pytest.mark.parametrize(
-    ("words", "offered"),
+    ("line", "completion"),
     [("bullpen at", "attach"), ("bullpen worker re", "restart"), ("bullpen ls --js", "--json")],
 )
-async def test_the_shell_completes(lonely_bullpen: Bullpen, words: str, offered: str) -> None:
-    script = await lonely_bullpen("completion", "bash")
+async def test_the_shell_completes_verbs_and_options(
+    bullpen_without_server: Bullpen, line: str, completion: str
+) -> None:
+    script = await bullpen_without_server("completion", "bash")
     assert "_BULLPEN_COMPLETE" in script.out
-    lonely_bullpen.env |= {
+    bullpen_without_server.env |= {
         "_BULLPEN_COMPLETE": "complete_bash",
-        "COMP_WORDS": words,
-        "COMP_CWORD": str(len(words.split()) - 1),
+        "COMP_WORDS": line,
+        "COMP_CWORD": str(len(line.split()) - 1),
     }
-    assert offered in (await lonely_bullpen()).out.split()
+    assert completion in (await bullpen_without_server()).out.split()
 
 
-def test_a_reader_that_leaves_is_no_error(lonely_bullpen: Bullpen) -> None:
+def test_a_closed_output_pipe_is_no_error(bullpen_without_server: Bullpen) -> None:
     command = f"{sys.executable} -m bullpen config --json | true"
     done = subprocess.run(
-        ["bash", "-c", command], env=lonely_bullpen.env, capture_output=True, text=True, check=True
+        ["bash", "-c", command], env=bullpen_without_server.env, capture_output=True, text=True, check=True
     )
     assert done.stderr == ""

@@ -1,4 +1,4 @@
-"""`bullpen attach`, used by a person in tmux."""
+"""`bullpen attach`, used in a tmux window."""
 
 import re
 import signal
@@ -12,8 +12,8 @@ from support.intervals import exported
 from support.server import Server
 from support.tmux import PROMPT, Tmux
 
-NOTICE = "the connection is lost"
-BARS = r"Mem .*\["  # what top draws of the memory after `m`
+OUTAGE_NOTICE = "the connection is lost"
+MEMORY_BAR = r"Mem .*\["  # top draws it after the key `m`
 
 
 async def new_terminal(server: Server, title: str = "job") -> dict[str, str]:
@@ -24,26 +24,28 @@ async def new_terminal(server: Server, title: str = "job") -> dict[str, str]:
 
 
 async def attach(tmux: Tmux, *options: str, target: str = "job") -> None:
-    """Attaches and waits until the program's prompt is drawn."""
+    """Attach and wait until the prompt of the program is drawn."""
     await tmux.enter(" ".join(["bullpen", "attach", *options, target]))
     await tmux.until(
         lambda screen: PROMPT not in screen and bool(re.search(r"[#$] *$", screen, re.MULTILINE))
     )
 
 
-async def run_in_program(tmux: Tmux, line: str, answer: str) -> None:
+async def run_in_program(tmux: Tmux, line: str, output: str) -> None:
     await tmux.enter(line)
-    await tmux.until(answer)
+    await tmux.until(output)
 
 
-async def test_typing_and_colours(server: Server, tmux: Tmux) -> None:
+async def test_input_reaches_the_program_and_colours_are_drawn(server: Server, tmux: Tmux) -> None:
     await new_terminal(server)
     await attach(tmux)
     await tmux.enter(r"printf '\033[31mr%s\033[0m\n' ed")
     assert "\x1b[31mred" in await tmux.until("\x1b[31mred", "-e")
 
 
-async def test_the_program_has_our_size_and_follows_it(server: Server, tmux: Tmux) -> None:
+async def test_the_program_has_the_size_of_the_window_and_follows_its_changes(
+    server: Server, tmux: Tmux
+) -> None:
     await new_terminal(server)
     await attach(tmux)
     await run_in_program(tmux, "stty size", "30 100")
@@ -64,7 +66,7 @@ async def test_both_ways_to_detach_leave_the_program_running(server: Server, tmu
     assert psutil.pid_exists(int(worker["pid"]))
 
 
-async def test_how_to_detach_stays_on_the_screen_until_the_first_key(server: Server, tmux: Tmux) -> None:
+async def test_the_hint_how_to_detach_is_shown_until_the_first_key(server: Server, tmux: Tmux) -> None:
     await new_terminal(server)
     await attach(tmux)
     shown = await tmux.until("Ctrl-] or ~. detaches")
@@ -73,7 +75,7 @@ async def test_how_to_detach_stays_on_the_screen_until_the_first_key(server: Ser
     await tmux.until(lambda screen: "detaches" not in screen and screen.rstrip().endswith("a"))
 
 
-async def test_a_shell_looks_the_same_after_an_outage_and_goes_on_at_its_cursor(
+async def test_a_shell_looks_the_same_after_an_outage_and_continues_at_its_cursor(
     server: Server, tmux: Tmux
 ) -> None:
     await new_terminal(server)
@@ -81,13 +83,13 @@ async def test_a_shell_looks_the_same_after_an_outage_and_goes_on_at_its_cursor(
     await run_in_program(tmux, "PS1='$ '; clear; seq 101 $((100 + 40))", "140\n$")
     before = tmux.screen()
     await server.kill()
-    await tmux.until(NOTICE)
+    await tmux.until(OUTAGE_NOTICE)
     await server.start()
     await tmux.until(lambda screen: screen == before)
     await run_in_program(tmux, "echo $((40 + 2))", "140\n$ echo $((40 + 2))\n42\n$")
 
 
-async def test_the_programs_exit_code_is_ours(server: Server, tmux: Tmux) -> None:
+async def test_attach_exits_with_the_exit_code_of_the_program(server: Server, tmux: Tmux) -> None:
     await new_terminal(server)
     await attach(tmux)
     await tmux.enter("exit 7")
@@ -107,28 +109,30 @@ async def test_the_programs_exit_code_is_ours(server: Server, tmux: Tmux) -> Non
     ],
     ids=str,
 )
-def test_how_it_ended_is_told_as_a_shell_would(end: ExitFrame, code: int) -> None:
+def test_the_exit_code_is_the_one_that_a_shell_would_report(end: ExitFrame, code: int) -> None:
     assert exit_code(end) == code
 
 
 def clock_of(screen: str) -> str:
-    """What top shows as the time, if it is there."""
+    """Return the time that top shows, or an empty string."""
     return next(iter(re.findall(r"top - (\S+)", screen)), "")
 
 
-async def test_top_goes_on_over_a_killed_server(server: Server, tmux: Tmux) -> None:
-    """The whole promise: kill -9 in the middle, what is typed meanwhile arrives, nothing is lost."""
+async def test_top_continues_while_the_server_is_killed_and_restarted(server: Server, tmux: Tmux) -> None:
+    """A key that is typed while the server is killed reaches top, and no output is lost."""
     worker = await new_terminal(server)
     await attach(tmux)
     await run_in_program(tmux, "echo before the $((40 + 2))", "before the 42")
     await run_in_program(tmux, "top -d 0.5", "PID USER")
-    assert not re.search(BARS, tmux.screen())
+    assert not re.search(MEMORY_BAR, tmux.screen())
     await server.kill()
-    await tmux.until(NOTICE)
+    await tmux.until(OUTAGE_NOTICE)
     await tmux.type("m")
     await server.start()
-    back = clock_of(await tmux.until(lambda screen: NOTICE not in screen and bool(re.search(BARS, screen))))
-    await tmux.until(lambda screen: clock_of(screen) not in ("", back))
+    time_after = clock_of(
+        await tmux.until(lambda screen: OUTAGE_NOTICE not in screen and bool(re.search(MEMORY_BAR, screen)))
+    )
+    await tmux.until(lambda screen: clock_of(screen) not in ("", time_after))
     await tmux.type("q")
     await tmux.until(lambda screen: re.search(r"[#$]$", screen.strip()) is not None)
     await run_in_program(tmux, "echo pid=$$", f"pid={worker['pid']}")
@@ -141,27 +145,28 @@ async def test_a_full_screen_program_looks_the_same_after_a_killed_server(server
     await attach(tmux)
     await run_in_program(tmux, "LESS= less poem", "line 28")
     await tmux.type("Space")
-    before = await tmux.until("line 57\n:")  # with its own prompt, the last thing it draws
+    before = await tmux.until("line 57\n:")  # less draws its prompt last
     await server.kill()
-    await tmux.until(NOTICE)
+    await tmux.until(OUTAGE_NOTICE)
     await server.start()
     await tmux.until(lambda screen: screen == before)
     await tmux.type("q")
     await tmux.until("less poem")
 
 
-async def test_a_quick_restart_is_not_worth_a_word(server: Server, tmux: Tmux) -> None:
+async def test_a_quick_restart_of_the_server_shows_no_notice(server: Server, tmux: Tmux) -> None:
     await new_terminal(server)
-    await tmux.enter(f"export {exported(outage_notice=60)}")  # a busy machine takes more than a second
+    # A restart on a busy machine takes longer than the normal delay of the notice.
+    await tmux.enter(f"export {exported(outage_notice=60)}")
     await attach(tmux)
     await run_in_program(tmux, "echo one $((1 + 1))", "one 2")
     await server.stop()
     await server.start()
     await run_in_program(tmux, "echo three $((2 + 2))", "three 4")
-    assert NOTICE not in tmux.screen("-S", "-")
+    assert OUTAGE_NOTICE not in tmux.screen("-S", "-")
 
 
-async def test_one_who_only_looks_types_nothing(server: Server, tmux: Tmux) -> None:
+async def test_a_read_only_viewer_sends_no_input(server: Server, tmux: Tmux) -> None:
     worker = await new_terminal(server)
     await attach(tmux, "--read-only")
     await tmux.enter("touch typed")
@@ -174,41 +179,41 @@ async def test_one_who_only_looks_types_nothing(server: Server, tmux: Tmux) -> N
     assert not (server.workspace / "typed").exists()
 
 
-async def test_a_question_of_the_program_is_answered_once(server: Server, tmux: Tmux) -> None:
+async def test_a_terminal_query_of_the_program_is_answered_once(server: Server, tmux: Tmux) -> None:
     await new_terminal(server)
     await attach(tmux)
-    ask = r"""printf '\033[6n'; IFS= read -rsd R -t 50 a; IFS= read -rsd R -t 1 b; echo "${#a}:${#b}:" """
-    await tmux.enter(ask)
+    query = r"""printf '\033[6n'; IFS= read -rsd R -t 50 a; IFS= read -rsd R -t 1 b; echo "${#a}:${#b}:" """
+    await tmux.enter(query)
     await tmux.until(lambda screen: re.search(r"^[4-9]:0:", screen, re.MULTILINE) is not None)
 
 
-async def test_being_told_to_go_gives_the_terminal_back(server: Server, tmux: Tmux) -> None:
+async def test_sigterm_restores_the_terminal(server: Server, tmux: Tmux) -> None:
     await new_terminal(server)
     await attach(tmux)
     await run_in_program(tmux, r"printf '\033[?1049h\033[?1000h\033[?25l%s' mess", "mess")
-    (attached,) = [
-        process
-        for process in psutil.process_iter(["cmdline", "environ"])
-        if "attach" in (process.info["cmdline"] or [])
-        and (process.info["environ"] or {}).get("BULLPEN_HOME") == str(server.home)
+    (process,) = [
+        each
+        for each in psutil.process_iter(["cmdline", "environ"])
+        if "attach" in (each.info["cmdline"] or [])
+        and (each.info["environ"] or {}).get("BULLPEN_HOME") == str(server.home)
     ]
-    attached.terminate()
+    process.terminate()
     await tmux.until("[detached from job/terminal")
     await tmux.enter("echo the shell ''works")
     await tmux.until("the shell works")
 
 
 async def test_new_starts_in_the_directory_and_attaches(server: Server, tmux: Tmux) -> None:
-    place = server.workspace / "site"
-    place.mkdir()
-    await tmux.enter(f"bullpen new {place} --name fresh")
+    directory = server.workspace / "site"
+    directory.mkdir()
+    await tmux.enter(f"bullpen new {directory} --name fresh")
     await tmux.until(lambda screen: PROMPT not in screen and "site" in screen)
     await run_in_program(tmux, "basename $(pwd) | tr a-z A-Z", "SITE")
     await tmux.type("C-]")
     await tmux.until("[detached from fresh/terminal")
 
 
-async def test_bullpen_alone_says_what_to_do_next(server: Server, tmux: Tmux) -> None:
+async def test_bullpen_without_arguments_says_what_to_do_next(server: Server, tmux: Tmux) -> None:
     await new_terminal(server)
     await tmux.enter("clear; bullpen")
     screen = await tmux.until("Everything else")

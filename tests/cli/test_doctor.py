@@ -1,4 +1,4 @@
-"""`bullpen doctor` finds what is wrong and says what to do about it."""
+"""`bullpen doctor` finds faults of the installation and gives advice."""
 
 import asyncio
 import json
@@ -36,15 +36,15 @@ async def examine(bullpen: Bullpen) -> Checkup:
 
 
 @pytest.fixture
-def house(lonely_bullpen: Bullpen) -> Path:
-    """A private data directory that no server runs on, at a port nobody has."""
-    home = Path(lonely_bullpen.env["BULLPEN_HOME"])
+def home(bullpen_without_server: Bullpen) -> Path:
+    """Create a private data directory on which no server runs, and set a free port."""
+    home = Path(bullpen_without_server.env["BULLPEN_HOME"])
     home.mkdir(mode=0o700)
-    lonely_bullpen.env["BULLPEN_PORT"] = str(free_port())
+    bullpen_without_server.env["BULLPEN_PORT"] = str(free_port())
     return home
 
 
-async def test_a_running_house_is_well(bullpen: Bullpen, server: Server) -> None:
+async def test_no_check_fails_while_a_server_runs(bullpen: Bullpen, server: Server) -> None:
     found = await examine(bullpen)
     assert (found.code, found.verdicts("fail")) == (0, [])
     assert {"python", "git", "data", "disk", "database", "token", "server", "keeper"} <= set(
@@ -57,90 +57,94 @@ async def test_a_running_house_is_well(bullpen: Bullpen, server: Server) -> None
     assert (await examine(bullpen)).checks["token"]["found"].endswith("mode 600")
 
 
-async def test_before_the_first_start_nothing_is_wrong_and_nothing_is_made(lonely_bullpen: Bullpen) -> None:
-    lonely_bullpen.env["BULLPEN_PORT"] = "0"
-    found = await examine(lonely_bullpen)
+async def test_before_the_first_start_no_check_fails_and_no_file_is_created(
+    bullpen_without_server: Bullpen,
+) -> None:
+    bullpen_without_server.env["BULLPEN_PORT"] = "0"
+    found = await examine(bullpen_without_server)
     assert (found.code, found.verdicts("fail")) == (0, [])
     assert found.checks["server"]["verdict"] == "warn"
     assert found.checks["server"]["advice"] == "start it with: bullpen serve"
-    assert not Path(lonely_bullpen.env["BULLPEN_HOME"]).exists()
+    assert not Path(bullpen_without_server.env["BULLPEN_HOME"]).exists()
 
 
-async def test_what_others_may_read_is_named(lonely_bullpen: Bullpen, house: Path) -> None:
-    (house / "token").touch(mode=0o644)
-    found = await examine(lonely_bullpen)
+async def test_files_that_others_may_read_are_named(bullpen_without_server: Bullpen, home: Path) -> None:
+    (home / "token").touch(mode=0o644)
+    found = await examine(bullpen_without_server)
     assert (found.code, found.verdicts("fail")) == (1, ["data", "token"])
     assert "mode 644" in found.checks["token"]["found"]
     assert "bullpen token rotate" in found.checks["token"]["advice"]
-    shown = await lonely_bullpen("doctor")
+    shown = await bullpen_without_server("doctor")
     assert shown.code == 1
-    assert "fail  token     others may read ~/nobody/token (mode 644)" in shown.out
-    assert "→ close it: chmod -R go= ~/nobody" in shown.out
+    assert "fail  token     others may read ~/data/token (mode 644)" in shown.out
+    assert "→ close it: chmod -R go= ~/data" in shown.out
 
 
-async def test_a_damaged_database_is_found(lonely_bullpen: Bullpen, house: Path) -> None:
-    assert (await lonely_bullpen("db", "upgrade")).code == 0
-    database = house / "bullpen.db"
+async def test_a_damaged_database_is_found(bullpen_without_server: Bullpen, home: Path) -> None:
+    assert (await bullpen_without_server("db", "upgrade")).code == 0
+    database = home / "bullpen.db"
     with sqlite3.connect(database) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         root, size = (
-            connection.execute(question).fetchone()[0]
-            for question in (
+            connection.execute(query).fetchone()[0]
+            for query in (
                 "SELECT rootpage FROM sqlite_master WHERE name = 'events' AND type = 'table'",
                 "PRAGMA page_size",
             )
         )
     connection.close()
-    assert (await examine(lonely_bullpen)).checks["database"]["verdict"] == "ok"
+    assert (await examine(bullpen_without_server)).checks["database"]["verdict"] == "ok"
     with database.open("r+b") as file:
         file.seek((root - 1) * size)
         file.write(b"\xff" * size)
-    damaged = await examine(lonely_bullpen)
+    damaged = await examine(bullpen_without_server)
     assert (damaged.code, damaged.verdicts("fail")) == (1, ["database"])
     assert "backup" in damaged.checks["database"]["advice"]
 
 
-async def test_a_file_that_is_no_database_is_found(lonely_bullpen: Bullpen, house: Path) -> None:
-    database = house / "bullpen.db"
+async def test_a_file_that_is_no_database_is_found(bullpen_without_server: Bullpen, home: Path) -> None:
+    database = home / "bullpen.db"
     database.touch(mode=0o600)
     database.write_bytes(b"nonsense" * 1000)
-    assert (await examine(lonely_bullpen)).verdicts("fail") == ["database"]
+    assert (await examine(bullpen_without_server)).verdicts("fail") == ["database"]
 
 
-async def test_a_newer_database_is_told(lonely_bullpen: Bullpen, house: Path) -> None:
-    assert (await lonely_bullpen("db", "upgrade")).code == 0
-    with sqlite3.connect(house / "bullpen.db") as connection:
+async def test_a_newer_database_is_reported(bullpen_without_server: Bullpen, home: Path) -> None:
+    assert (await bullpen_without_server("db", "upgrade")).code == 0
+    with sqlite3.connect(home / "bullpen.db") as connection:
         connection.execute("UPDATE alembic_version SET version_num = '9999'")
     connection.close()
-    found = await examine(lonely_bullpen)
+    found = await examine(bullpen_without_server)
     assert found.verdicts("fail") == ["database"]
     assert found.checks["database"]["advice"] == "upgrade Bullpen"
 
 
-async def test_a_port_somebody_else_has_is_told(lonely_bullpen: Bullpen, house: Path) -> None:
+async def test_a_port_that_another_program_uses_is_reported(
+    bullpen_without_server: Bullpen, home: Path
+) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
-        lonely_bullpen.env["BULLPEN_PORT"] = str(other.getsockname()[1])
-        found = await examine(lonely_bullpen)
+        bullpen_without_server.env["BULLPEN_PORT"] = str(other.getsockname()[1])
+        found = await examine(bullpen_without_server)
     assert found.verdicts("fail") == ["port"]
     assert "BULLPEN_PORT" in found.checks["port"]["advice"]
-    assert (await examine(lonely_bullpen)).checks["port"]["verdict"] == "ok"
+    assert (await examine(bullpen_without_server)).checks["port"]["verdict"] == "ok"
 
 
-async def test_a_bad_setting_is_told(lonely_bullpen: Bullpen) -> None:
-    lonely_bullpen.env["BULLPEN_PORT"] = "many"
-    found = await examine(lonely_bullpen)
+async def test_an_invalid_setting_is_reported(bullpen_without_server: Bullpen) -> None:
+    bullpen_without_server.env["BULLPEN_PORT"] = "many"
+    found = await examine(bullpen_without_server)
     assert (found.code, found.verdicts("fail")) == (1, ["settings"])
     assert found.checks["settings"]["found"].startswith("BULLPEN_PORT must be a whole number")
 
 
-async def test_without_git_it_says_so(lonely_bullpen: Bullpen, house: Path, tmp_path: Path) -> None:
-    lonely_bullpen.env["PATH"] = str(tmp_path)
-    found = await examine(lonely_bullpen)
+async def test_a_missing_git_is_reported(bullpen_without_server: Bullpen, home: Path, tmp_path: Path) -> None:
+    bullpen_without_server.env["PATH"] = str(tmp_path)
+    found = await examine(bullpen_without_server)
     assert found.verdicts("fail") == ["git"]
 
 
 @pytest.mark.parametrize(
-    ("said", "verdict"),
+    ("version", "verdict"),
     [
         ("2.37.7", "fail"),
         ("1.99.0", "fail"),
@@ -149,26 +153,26 @@ async def test_without_git_it_says_so(lonely_bullpen: Bullpen, house: Path, tmp_
         ("3.0", "ok"),
     ],
 )
-async def test_a_git_that_is_too_old_is_told(
-    lonely_bullpen: Bullpen, house: Path, tmp_path: Path, said: str, verdict: str
+async def test_a_git_that_is_too_old_is_reported(
+    bullpen_without_server: Bullpen, home: Path, tmp_path: Path, version: str, verdict: str
 ) -> None:
     git = tmp_path / "git"
-    git.write_text(f"#!/bin/sh\necho 'git version {said}'\n")
+    git.write_text(f"#!/bin/sh\necho 'git version {version}'\n")
     git.chmod(0o755)
-    lonely_bullpen.env["PATH"] = str(tmp_path)
-    check = (await examine(lonely_bullpen)).checks["git"]
+    bullpen_without_server.env["PATH"] = str(tmp_path)
+    check = (await examine(bullpen_without_server)).checks["git"]
     advice = "install git 2.38 or newer" if verdict == "fail" else ""
-    assert (check["verdict"], check["found"], check["advice"]) == (verdict, said, advice)
+    assert (check["verdict"], check["found"], check["advice"]) == (verdict, version, advice)
 
 
-async def test_a_token_the_server_does_not_know_is_told(bullpen: Bullpen) -> None:
+async def test_a_token_that_the_server_does_not_know_is_reported(bullpen: Bullpen) -> None:
     bullpen.env["BULLPEN_TOKEN"] = "wrong"
     found = await examine(bullpen)
     assert found.verdicts("fail") == ["server"]
     assert "BULLPEN_TOKEN" in found.checks["server"]["advice"]
 
 
-async def test_a_server_without_a_keeper_is_told(bullpen: Bullpen, server: Server) -> None:
+async def test_a_server_without_a_keeper_is_reported(bullpen: Bullpen, server: Server) -> None:
     found = await examine(bullpen)
     assert found.checks["keeper"]["verdict"] == "ok"
     async with asyncio.timeout(60):
@@ -182,41 +186,45 @@ async def test_a_server_without_a_keeper_is_told(bullpen: Bullpen, server: Serve
     assert "restart the server" in found.checks["keeper"]["advice"]
 
 
-async def test_a_keeper_of_another_version_is_told(lonely_bullpen: Bullpen, house: Path) -> None:
+async def test_a_keeper_of_another_version_is_reported(bullpen_without_server: Bullpen, home: Path) -> None:
     try:
-        assert run_keeper(house, "older", VERSION + 1).returncode == 0
-        found = await examine(lonely_bullpen)
+        assert run_keeper(home, "older", VERSION + 1).returncode == 0
+        found = await examine(bullpen_without_server)
         assert (found.code, found.checks["keeper"]["verdict"]) == (0, "warn")
         assert f"older of version {VERSION + 1}, ours is {VERSION}" in found.checks["keeper"]["found"]
         assert "keeps its processes" in found.checks["keeper"]["advice"]
-        (keeper,) = _processes_of(house)
+        (keeper,) = _processes_of(home)
         keeper.suspend()
-        assert (await examine(lonely_bullpen)).verdicts("fail") == ["keeper"]
+        assert (await examine(bullpen_without_server)).verdicts("fail") == ["keeper"]
     finally:
-        end_processes_of(house)
+        end_processes_of(home)
 
 
-async def test_a_keeper_that_waits_for_a_server_is_well(lonely_bullpen: Bullpen, house: Path) -> None:
+async def test_a_keeper_that_waits_for_a_server_is_no_fault(
+    bullpen_without_server: Bullpen, home: Path
+) -> None:
     try:
-        assert run_keeper(house, "one").returncode == 0
-        for _ in range(2):  # looking at it changes nothing
-            found = await examine(lonely_bullpen)
+        assert run_keeper(home, "one").returncode == 0
+        for _ in range(2):  # the check itself changes nothing
+            found = await examine(bullpen_without_server)
             assert found.checks["keeper"]["verdict"] == "ok"
             assert f"version {VERSION}" in found.checks["keeper"]["found"]
     finally:
-        end_processes_of(house)
+        end_processes_of(home)
 
 
-async def test_a_data_directory_that_cannot_be_made_is_told(lonely_bullpen: Bullpen, tmp_path: Path) -> None:
+async def test_a_data_directory_that_cannot_be_created_is_reported(
+    bullpen_without_server: Bullpen, tmp_path: Path
+) -> None:
     (tmp_path / "file").touch()
-    lonely_bullpen.env |= {"BULLPEN_HOME": str(tmp_path / "file" / "home"), "BULLPEN_PORT": "0"}
-    found = await examine(lonely_bullpen)
+    bullpen_without_server.env |= {"BULLPEN_HOME": str(tmp_path / "file" / "home"), "BULLPEN_PORT": "0"}
+    found = await examine(bullpen_without_server)
     assert "data" in found.verdicts("fail")
     assert found.checks["data"]["found"] == "~/file is not a directory"
     assert "BULLPEN_HOME" in found.checks["data"]["advice"]
 
 
-async def test_of_a_server_elsewhere_only_the_way_there_is_checked(bullpen: Bullpen, server: Server) -> None:
+async def test_only_the_connection_to_a_remote_server_is_checked(bullpen: Bullpen, server: Server) -> None:
     bullpen.env |= {"BULLPEN_URL": server.url, "BULLPEN_HOME": "/nowhere"}
     found = await examine(bullpen)
     assert (found.code, list(found.checks)) == (0, ["python", "git", "server"])
@@ -224,16 +232,18 @@ async def test_of_a_server_elsewhere_only_the_way_there_is_checked(bullpen: Bull
     assert (await examine(bullpen)).verdicts("fail") == ["server"]
 
 
-async def test_a_broken_agent_definition_breaks_only_itself(lonely_bullpen: Bullpen, house: Path) -> None:
-    agents = house.parent / ".config" / "bullpen" / "agents"
+async def test_an_invalid_agent_definition_is_named_and_is_no_failure(
+    bullpen_without_server: Bullpen, home: Path
+) -> None:
+    agents = home.parent / ".config" / "bullpen" / "agents"
     agents.mkdir(parents=True)
     (agents / "mine.toml").write_text("nmae = 'x'\n")
-    done = await lonely_bullpen("doctor")
+    done = await bullpen_without_server("doctor")
     assert done.code == 0
     assert "mine.toml" in done.out
 
 
-async def test_the_agents_are_those_the_running_server_finds(
+async def test_the_agents_are_those_that_the_running_server_finds(
     bullpen: Bullpen, server: Server, tmp_path: Path
 ) -> None:
     body = {"name": "Mine", "kind": "acp", "command": [sys.executable]}
@@ -249,15 +259,17 @@ async def test_the_agents_are_those_the_running_server_finds(
     assert "→ restart it with the PATH of this shell" in shown
 
 
-async def test_a_login_that_is_not_found_is_a_hint_and_no_failure(
-    lonely_bullpen: Bullpen, house: Path, tmp_path: Path
+async def test_a_missing_login_is_a_warning_and_no_failure(
+    bullpen_without_server: Bullpen, home: Path, tmp_path: Path
 ) -> None:
     for name in ("claude-agent-acp", "claude", "codex-acp"):
         (tmp_path / name).write_text("#!/bin/sh\n")
         (tmp_path / name).chmod(0o755)
     keys = {"CODEX_API_KEY": "k", "ANTHROPIC_API_KEY": "", "ANTHROPIC_AUTH_TOKEN": ""}
-    lonely_bullpen.env |= keys | {"PATH": f"{tmp_path}{os.pathsep}{lonely_bullpen.env['PATH']}"}
-    found = await examine(lonely_bullpen)
+    bullpen_without_server.env |= keys | {
+        "PATH": f"{tmp_path}{os.pathsep}{bullpen_without_server.env['PATH']}"
+    }
+    found = await examine(bullpen_without_server)
     assert found.code == 0
     assert found.checks["agents"]["verdict"] == "ok"
     assert found.checks["logins"]["verdict"] == "warn"
@@ -265,14 +277,14 @@ async def test_a_login_that_is_not_found_is_a_hint_and_no_failure(
     assert found.checks["logins"]["advice"] == "run: claude /login"
     (tmp_path / ".claude").mkdir()
     (tmp_path / ".claude" / ".credentials.json").write_text("{}")
-    assert "logins" not in (await examine(lonely_bullpen)).checks
+    assert "logins" not in (await examine(bullpen_without_server)).checks
 
 
-async def test_the_agent_most_people_want_is_the_one_to_install(
-    lonely_bullpen: Bullpen, house: Path, tmp_path: Path
+async def test_the_most_common_agent_is_the_one_that_is_advised(
+    bullpen_without_server: Bullpen, home: Path, tmp_path: Path
 ) -> None:
-    lonely_bullpen.env["PATH"] = str(tmp_path)
-    check = (await examine(lonely_bullpen)).checks["agents"]
+    bullpen_without_server.env["PATH"] = str(tmp_path)
+    check = (await examine(bullpen_without_server)).checks["agents"]
     assert check["found"] == "only the demo, which needs no model"
     assert check["advice"].startswith("install one, for example with: npm install -g @")
     assert "claude" in check["advice"]

@@ -1,4 +1,4 @@
-"""What a viewer's terminal may see of a program's output."""
+"""The filter of a program's output before it reaches the terminal of an attached viewer."""
 
 import random
 
@@ -23,7 +23,7 @@ DRAWING = [
     b"\x1b[22;0t\x1b[23;0t",
     b"\x1b[>1n",
 ]
-ASKING = [
+QUERIES = [
     b"\x1b[6n",
     b"\x1b[5n",
     b"\x1b[?6n",
@@ -72,34 +72,34 @@ def without_controls(data: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("data", DRAWING)
-def test_what_draws_passes_byte_for_byte(data: bytes) -> None:
+def test_drawing_sequences_pass_unchanged(data: bytes) -> None:
     assert OutputFilter().feed(data) == data
 
 
-@pytest.mark.parametrize("question", ASKING)
-def test_what_asks_is_swallowed(question: bytes) -> None:
-    if question == b"\x1bPtmux;\x1b\x1b[c\x1b\\":
-        assert b"\x1b[c" not in OutputFilter().feed(question)
+@pytest.mark.parametrize("query", QUERIES)
+def test_queries_are_removed(query: bytes) -> None:
+    if query == b"\x1bPtmux;\x1b\x1b[c\x1b\\":
+        assert b"\x1b[c" not in OutputFilter().feed(query)
     else:
-        assert OutputFilter().feed(b"before" + question + b"after") == b"beforeafter"
+        assert OutputFilter().feed(b"before" + query + b"after") == b"beforeafter"
 
 
 @pytest.mark.parametrize("final", [b"b", b"S", b"T", b"L", b"M", b"I", b"Z"])
-def test_absurd_counts_are_clamped(final: bytes) -> None:
+def test_huge_counts_are_clamped(final: bytes) -> None:
     assert OutputFilter().feed(b"\x1b[2147483647" + final) == b"\x1b[9999" + final
 
 
-def test_the_pieces_a_stream_is_cut_into_do_not_matter() -> None:
-    chance = random.Random(7)
-    stream = b"".join(chance.choices(DRAWING + ASKING, k=400))
+def test_the_output_does_not_depend_on_how_the_stream_is_cut() -> None:
+    generator = random.Random(7)
+    stream = b"".join(generator.choices(DRAWING + QUERIES, k=400))
     whole = OutputFilter().feed(stream)
     for _ in range(20):
-        filter_, shown, rest = OutputFilter(), b"", stream
+        filter_, output, rest = OutputFilter(), b"", stream
         while rest:
-            size = chance.randint(1, 40)
-            shown += filter_.feed(rest[:size])
+            size = generator.randint(1, 40)
+            output += filter_.feed(rest[:size])
             rest = rest[size:]
-        assert shown == whole
+        assert output == whole
 
 
 def test_half_a_sequence_waits_for_its_other_half() -> None:
@@ -110,21 +110,21 @@ def test_half_a_sequence_waits_for_its_other_half() -> None:
     assert filter_.feed(b"1mb") == b"\x1b[31mb"
 
 
-def test_an_endless_string_is_not_held_for_ever() -> None:
+def test_an_endless_string_is_not_held_back_forever() -> None:
     filter_ = OutputFilter()
-    shown = filter_.feed(b"\x1b]0;")
+    output = filter_.feed(b"\x1b]0;")
     for _ in range(40):
-        shown += filter_.feed(b"x" * 50_000)
-    assert len(shown) > 500_000
+        output += filter_.feed(b"x" * 50_000)
+    assert len(output) > 500_000
 
 
-def test_a_sequence_that_was_broken_off_holds_nothing_back() -> None:
+def test_an_aborted_sequence_holds_no_output_back() -> None:
     assert OutputFilter().feed(b"\x1b]0;tit\x18le") == b"\x1b]0;tit\x18le"
     assert OutputFilter().feed(b"\x1b[3\x1b[31mx") == b"\x1b[3\x1b[31mx"
 
 
 @pytest.mark.parametrize(
-    ("changes", "undone"),
+    ("changes", "reset"),
     [
         (b"\x1b[?1049h", b"\x1b[?1049l"),
         (b"\x1b[?1000;1006h", b"\x1b[?1006l\x1b[?1000l"),
@@ -134,14 +134,14 @@ def test_a_sequence_that_was_broken_off_holds_nothing_back() -> None:
         (b"\x1b]11;red\x07", b"\x1b]111\x07"),
     ],
 )
-def test_what_a_program_changed_is_undone(changes: bytes, undone: bytes) -> None:
+def test_modes_that_a_program_changed_are_restored(changes: bytes, reset: bytes) -> None:
     filter_ = OutputFilter()
     filter_.feed(changes)
-    assert undone in filter_.restore()
-    assert undone not in filter_.restore()
+    assert reset in filter_.restore()
+    assert reset not in filter_.restore()
 
 
-def test_what_a_program_has_undone_itself_is_left_alone() -> None:
+def test_modes_that_a_program_reset_itself_are_not_restored() -> None:
     filter_ = OutputFilter()
     filter_.feed(b"\x1b[?1049h\x1b[?25l\x1b[?25h\x1b[?1049l")
     assert b"\x1b[?" not in filter_.restore()
@@ -149,7 +149,7 @@ def test_what_a_program_has_undone_itself_is_left_alone() -> None:
     assert b"\x1b[?" not in filter_.restore()
 
 
-def test_it_knows_which_screen_is_shown() -> None:
+def test_the_filter_knows_whether_the_alternate_screen_is_shown() -> None:
     filter_ = OutputFilter()
     filter_.feed(b"\x1b[?1049h")
     assert filter_.modes.alternate

@@ -1,4 +1,4 @@
-"""Which session or worker a person means."""
+"""Find the session or worker that a user names by title, id or role."""
 
 import pytest
 
@@ -47,42 +47,44 @@ def name_of(found: SessionMatch) -> tuple[str, str | None]:
         ("cccc", ("cccc5555", None)),
     ],
 )
-def test_one_can_be_named_in_many_ways(text: str, expected: tuple[str, str | None]) -> None:
+def test_a_session_or_worker_is_found_by_title_id_prefix_or_role(
+    text: str, expected: tuple[str, str | None]
+) -> None:
     assert name_of(match_name(SESSIONS, text)) == expected
 
 
-@pytest.mark.parametrize("text", ["nothing", "api/nobody", "zzzz", "/", ""])
-def test_a_name_nobody_has_is_said_so(text: str) -> None:
+@pytest.mark.parametrize("text", ["nothing", "api/missing", "zzzz", "/", ""])
+def test_an_unknown_name_is_refused_with_advice(text: str) -> None:
     with pytest.raises(BullpenError) as refused:
         match_name([] if text == "" else SESSIONS, text)
     assert isinstance(refused.value, NotFound)
     assert "bullpen ls" in str(refused.value)
 
 
-def test_an_ambiguous_beginning_names_the_candidates() -> None:
+def test_an_ambiguous_prefix_is_refused_with_the_candidates() -> None:
     with pytest.raises(Conflict, match=r"site .*api"):
         match_name(SESSIONS, "aaaa")
 
 
-def test_a_session_with_one_living_terminal_stands_for_it() -> None:
+def test_the_name_of_a_session_means_its_only_living_terminal() -> None:
     ended = worker("x", "1", "first", state="exited")
     alive = worker("x", "2", "second")
     assert terminal_of(SessionMatch(session("x", "t", ended, alive))) == alive
     assert terminal_of(SessionMatch(session("x", "t", ended))) == ended
 
 
-def test_several_terminals_must_be_told_apart() -> None:
+def test_a_session_with_several_terminals_is_refused_with_their_names() -> None:
     two = session("x", "t", worker("x", "1", "first"), worker("x", "2", "second"))
     with pytest.raises(Conflict, match="t/first, t/second"):
         terminal_of(SessionMatch(two))
 
 
-def test_without_a_terminal_it_says_how_to_get_one() -> None:
+def test_without_a_terminal_the_error_says_how_to_add_one() -> None:
     with pytest.raises(Conflict, match="bullpen worker add"):
         terminal_of(SessionMatch(session("x", "t", worker("x", "1", "diff", type="diff"))))
 
 
-def test_an_agent_without_a_terminal_is_talked_to() -> None:
+def test_for_an_agent_without_a_terminal_the_error_names_the_chat_command() -> None:
     agent = worker("aaaa7777", "eeee0008", "claude", type="agent")
     talk = session("aaaa7777", "talk", agent)
     for found, id in ((SessionMatch(talk), "aaaa7777"), (SessionMatch(talk, agent), "eeee0008")):

@@ -1,4 +1,4 @@
-"""A new user's first minute, recorded as text: every window step by step, to the letter."""
+"""The first minute of a new user: the exact text of every terminal window after every command."""
 
 import os
 import re
@@ -15,10 +15,10 @@ from support.server import end_processes_of
 from support.tmux import PROMPT, Tmux
 
 PROJECT = Path(__file__).parents[2]
-INSIDE = "inside>"
+SHELL_PROMPT = "inside>"
 HINT = "Ctrl-] or ~. detaches"
-# What differs from one minute to another.
-VARIABLE = (
+# Texts that differ in every run.
+VARIABLE_TEXTS = (
     (re.compile(r"\b[0-9a-f]{8}\b"), "<id>"),
     (re.compile(r"\b\d\d:\d\d:\d\d\b"), "<time>"),
     (re.compile(r"\b\d+[sm]$", re.MULTILINE), "<age>"),
@@ -29,70 +29,70 @@ VARIABLE = (
 )
 
 
-def plain(screen: str) -> str:
-    """A screen without what differs each time, and without empty lines at its end."""
+def normalized(screen: str) -> str:
+    """Return a screen with variable texts replaced and without empty lines at its end."""
     text = "\n".join(line.rstrip() for line in screen.splitlines()).strip("\n")
-    for pattern, word in VARIABLE:
+    for pattern, word in VARIABLE_TEXTS:
         text = pattern.sub(word, text)
     return text
 
 
-class Person:
-    """Somebody in a window who types a line and sees a screen."""
+class TerminalUser:
+    """A user of one terminal window."""
 
     def __init__(self, window: Tmux) -> None:
         self.window = window
 
-    async def sees_with_hint(self, *lines: str) -> None:
-        """The window shows exactly these lines, and in its last row how to detach."""
+    async def until_shown_with_hint(self, *lines: str) -> None:
+        """Wait until the window shows exactly these lines, and the hint to detach in its last row."""
 
         def shows(screen: str) -> bool:
             above, _, last = screen.rstrip("\n").rpartition("\n")
-            return HINT in last and plain(above) == "\n".join(lines)
+            return HINT in last and normalized(above) == "\n".join(lines)
 
         await self.window.until(shows)
 
-    async def sees(self, *lines: str) -> None:
-        """The whole window shows exactly these lines."""
+    async def until_shown(self, *lines: str) -> None:
+        """Wait until the window shows exactly these lines."""
         expected = "\n".join(lines)
         try:
-            await self.window.until(lambda screen: plain(screen) == expected)
+            await self.window.until(lambda screen: normalized(screen) == expected)
         except AssertionError:
-            assert plain(self.window.screen()) == expected
+            assert normalized(self.window.screen()) == expected
 
-    async def types(self, line: str) -> None:
+    async def enter(self, line: str) -> None:
         await self.window.enter(line)
 
-    async def clears(self, prompt: str = PROMPT) -> None:
+    async def clear(self, prompt: str = PROMPT) -> None:
         await self.window.type("C-l")
-        await self.sees(prompt)
+        await self.until_shown(prompt)
 
-    async def runs(self, command: str, *answer: str) -> None:
-        """A command in the shell of this window, and all it says."""
-        await self.clears()
-        await self.types(command)
-        await self.sees(f"{PROMPT} {command}", *answer, PROMPT)
+    async def check_output(self, command: str, *output: str) -> None:
+        """Run a command in a cleared window, and check its whole output."""
+        await self.clear()
+        await self.enter(command)
+        await self.until_shown(f"{PROMPT} {command}", *output, PROMPT)
 
 
 class Home(NamedTuple):
-    """A new account, and the terminal windows its owner opens."""
+    """The home directory of a new user, who opens terminal windows."""
 
-    place: Path
+    directory: Path
     env: dict[str, str]
 
     @asynccontextmanager
-    async def person(self, name: str, rows: int = 16) -> AsyncIterator[Person]:
-        async with Tmux.open(self.place / name, self.env, cols=80, rows=rows) as window:
-            yield Person(window)
+    async def open_window(self, name: str, rows: int = 16) -> AsyncIterator[TerminalUser]:
+        async with Tmux.open(self.directory / name, self.env, cols=80, rows=rows) as window:
+            yield TerminalUser(window)
 
 
 @pytest.fixture
 async def home(tmp_path: Path) -> AsyncIterator[Home]:
-    place = tmp_path / "person"
-    place.mkdir()
-    (place / ".bashrc").write_text(f"PS1='{INSIDE} '\n")
+    directory = tmp_path / "user"
+    directory.mkdir()
+    (directory / ".bashrc").write_text(f"PS1='{SHELL_PROMPT} '\n")
     env = {
-        "HOME": str(place),
+        "HOME": str(directory),
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "TERM": "xterm-256color",
         "LANG": "C.UTF-8",
@@ -101,16 +101,16 @@ async def home(tmp_path: Path) -> AsyncIterator[Home]:
         "PROJECT": str(PROJECT),
         "SSH_CONNECTION": "so that no browser is opened",
     }
-    yield Home(place, env)
-    end_processes_of(place / ".local" / "share" / "bullpen")
+    yield Home(directory, env)
+    end_processes_of(directory / ".local" / "share" / "bullpen")
 
 
-async def test_the_first_minute(home: Home) -> None:
-    async with home.person("first", rows=40) as operator, home.person("second") as person:
-        await operator.types('make -C "$PROJECT" setup && echo "all set"')
-        await operator.window.until(lambda screen: "\nall set\n" in plain(screen))
-        await operator.clears()
-        await person.runs(
+async def test_the_first_minute_shows_exactly_these_texts(home: Home) -> None:
+    async with home.open_window("first", rows=40) as operator, home.open_window("second") as user:
+        await operator.enter('make -C "$PROJECT" setup && echo "all set"')
+        await operator.window.until(lambda screen: "\nall set\n" in normalized(screen))
+        await operator.clear()
+        await user.check_output(
             "bullpen",
             "Bullpen <version> runs coding agents and never loses a session.",
             "",
@@ -118,48 +118,50 @@ async def test_the_first_minute(home: Home) -> None:
             "Then open a terminal:  bullpen new",
             "Everything else:       bullpen --help",
         )
-        await operator.types("bullpen serve")
-        shown = plain(await operator.window.until("ready"))
+        await operator.enter("bullpen serve")
+        shown = normalized(await operator.window.until("ready"))
         assert shown.splitlines()[:2] == [
             f"{PROMPT} bullpen serve",
             "Bullpen <version> is at http://<address>/#code=<code>",
         ]
 
-        await person.clears()
-        await person.types("bullpen new --name first")
-        await person.sees_with_hint(INSIDE)
-        await person.types("echo $((20 + 22))")
-        await person.sees(f"{INSIDE} echo $((20 + 22))", "42", INSIDE)
-        await person.window.type("C-]")
+        await user.clear()
+        await user.enter("bullpen new --name first")
+        await user.until_shown_with_hint(SHELL_PROMPT)
+        await user.enter("echo $((20 + 22))")
+        await user.until_shown(f"{SHELL_PROMPT} echo $((20 + 22))", "42", SHELL_PROMPT)
+        await user.window.type("C-]")
         goodbye = "[detached from first/terminal; come back with: bullpen attach <id>]"
-        await person.window.until(lambda screen: plain(screen).endswith(f"{goodbye}\n{PROMPT}"))
+        await user.window.until(lambda screen: normalized(screen).endswith(f"{goodbye}\n{PROMPT}"))
 
-        await person.runs(
+        await user.check_output(
             "bullpen ls",
             "   TITLE  ID        STATE  WORKERS   DIRECTORY                   AGE",
             "○  first  <id>  idle   terminal  ~/bullpen/session-<id>  <age>",
         )
-        await person.clears()
-        await person.types("bullpen logs first/terminal")
-        await person.sees(
+        await user.clear()
+        await user.enter("bullpen logs first/terminal")
+        await user.until_shown(
             f"{PROMPT} bullpen logs first/terminal",
-            f"{INSIDE} echo $((20 + 22))",
+            f"{SHELL_PROMPT} echo $((20 + 22))",
             "42",
-            f"{INSIDE} {PROMPT}",
+            f"{SHELL_PROMPT} {PROMPT}",
         )
-        await person.clears()
-        await person.types("bullpen attach first")
-        await person.sees_with_hint(f"{INSIDE} echo $((20 + 22))", "42", INSIDE)
-        await person.window.type("C-]")
-        await person.window.until(lambda screen: plain(screen).endswith(f"{goodbye}\n{PROMPT}"))
+        await user.clear()
+        await user.enter("bullpen attach first")
+        await user.until_shown_with_hint(f"{SHELL_PROMPT} echo $((20 + 22))", "42", SHELL_PROMPT)
+        await user.window.type("C-]")
+        await user.window.until(lambda screen: normalized(screen).endswith(f"{goodbye}\n{PROMPT}"))
 
-        await person.runs("bullpen stop first", "stopped first")
-        await person.runs("bullpen ls", "no sessions; start one with: bullpen new")
-        await person.runs(
+        await user.check_output("bullpen stop first", "stopped first")
+        await user.check_output("bullpen ls", "no sessions; start one with: bullpen new")
+        await user.check_output(
             "bullpen ls --all",
             "   TITLE  ID        STATE      WORKERS  DIRECTORY                   AGE",
             "○  first  <id>  completed  none     ~/bullpen/session-<id>  <age>",
         )
         await operator.window.type("C-c")
         await operator.window.until(lambda screen: screen.rstrip().endswith(PROMPT))
-        await person.runs("bullpen ls", "bullpen: Bullpen is not running here; start it with: bullpen serve")
+        await user.check_output(
+            "bullpen ls", "bullpen: Bullpen is not running here; start it with: bullpen serve"
+        )

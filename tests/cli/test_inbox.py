@@ -1,4 +1,4 @@
-"""`bullpen inbox` and `bullpen rules`: what waits, answered from there."""
+"""`bullpen inbox` lists and answers what waits; `bullpen rules` answers permissions automatically."""
 
 import json
 
@@ -28,7 +28,7 @@ async def test_two_sessions_are_answered_from_the_inbox(server: Server, bullpen:
     assert "talk 0" not in left
 
 
-async def test_a_person_is_told_what_to_do_about_what_is_listed(server: Server, tmux: Tmux) -> None:
+async def test_the_inbox_says_what_to_do_with_its_items(server: Server, tmux: Tmux) -> None:
     await define_scripted(server)
     talk = await Talk.begin(server)
     await talk.ask("[[chunk done]]")

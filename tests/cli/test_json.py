@@ -1,4 +1,4 @@
-"""What the verbs that change something tell scripts: what the server answered."""
+"""Verbs that change something print the answer of the server as JSON."""
 
 import json
 from typing import Any
@@ -16,19 +16,19 @@ async def talk(server: Server) -> Talk:
     return await Talk.begin(server, title="work")
 
 
-async def told(bullpen: Bullpen, *arguments: str) -> Any:
+async def run_json(bullpen: Bullpen, *arguments: str) -> Any:
     done = await bullpen(*arguments, "--json")
     assert (done.code, done.err) == (0, ""), done
     return json.loads(done.out)
 
 
-async def test_what_a_script_has_queued_it_can_send_and_take_back(bullpen: Bullpen, talk: Talk) -> None:
+async def test_a_script_can_send_or_remove_a_message_that_it_queued(bullpen: Bullpen, talk: Talk) -> None:
     await bullpen("queue", "pause", "work")
-    first = await told(bullpen, "queue", "add", "work", "first", "--title", "One", "--at", "23:59")
+    first = await run_json(bullpen, "queue", "add", "work", "first", "--title", "One", "--at", "23:59")
     assert (first["message"], first["title"], first["state"]) == ("first", "One", "queued")
     assert first["scheduled_time"] is not None
     second = await bullpen("queue", "add", "work", "[[chunk second]]", "-q")
-    assert [each["id"] for each in (await told(bullpen, "queue", "ls", "work"))["messages"]] == [
+    assert [each["id"] for each in (await run_json(bullpen, "queue", "ls", "work"))["messages"]] == [
         first["id"],
         second.out.strip(),
     ]
@@ -37,55 +37,57 @@ async def test_what_a_script_has_queued_it_can_send_and_take_back(bullpen: Bullp
     await talk.seen("turn_start", promptId=second.out.strip())
 
 
-async def test_cancel_tells_whose_turn_it_cancelled(bullpen: Bullpen, talk: Talk) -> None:
+async def test_cancel_prints_the_worker_whose_turn_it_cancelled(bullpen: Bullpen, talk: Talk) -> None:
     agent = (await talk.worker())["id"]
     idle = {"sessionId": talk.id, "workerId": agent, "cancelled": False}
-    assert await told(bullpen, "cancel", "work") == idle
+    assert await run_json(bullpen, "cancel", "work") == idle
     await talk.prompt("[[wait_cancel]]")
     await talk.seen("turn_start")
-    assert await told(bullpen, "cancel", "work/scripted") == idle | {"cancelled": True}
+    assert await run_json(bullpen, "cancel", "work/scripted") == idle | {"cancelled": True}
 
 
-async def test_cancel_tells_when_there_is_nobody_to_cancel(bullpen: Bullpen, server: Server) -> None:
+async def test_cancel_prints_that_a_session_without_an_agent_has_no_turn(
+    bullpen: Bullpen, server: Server
+) -> None:
     session = await server.new_session(title="empty")
-    assert await told(bullpen, "cancel", "empty") == {
+    assert await run_json(bullpen, "cancel", "empty") == {
         "sessionId": session["id"],
         "workerId": None,
         "cancelled": False,
     }
 
 
-async def test_stop_tells_what_it_ended(bullpen: Bullpen, server: Server) -> None:
+async def test_stop_prints_the_sessions_and_workers_it_ended(bullpen: Bullpen, server: Server) -> None:
     sessions = [await server.new_session(title=title) for title in ("one", "two")]
     worker = await server.new_terminal(sessions[1]["id"])
-    stopped = await told(bullpen, "stop", "one", "two/terminal")
+    stopped = await run_json(bullpen, "stop", "one", "two/terminal")
     assert [(each["id"], each["status"]) for each in stopped["sessions"]] == [
         (sessions[0]["id"], "completed")
     ]
     assert [(each["id"], each["state"]) for each in stopped["workers"]] == [(worker["id"], "terminated")]
-    again = await told(bullpen, "stop", "one")
+    again = await run_json(bullpen, "stop", "one")
     assert ([each["status"] for each in again["sessions"]], again["workers"]) == (["completed"], [])
 
 
-async def test_rm_tells_what_it_cancelled_or_purged(bullpen: Bullpen, server: Server) -> None:
+async def test_rm_prints_the_session_it_cancelled_or_purged(bullpen: Bullpen, server: Server) -> None:
     session = await server.new_session(title="one")
     for options in ((), (), ("--purge", "--yes")):
-        (gone,) = (await told(bullpen, "rm", "one", *options))["sessions"]
+        (gone,) = (await run_json(bullpen, "rm", "one", *options))["sessions"]
         assert (gone["id"], gone["status"]) == (session["id"], "cancelled")
     assert (await server.call("GET", "/api/sessions"))["total"] == 0
 
 
 @pytest.mark.parametrize("target", ["work", "work/scripted"])
-async def test_restart_tells_of_the_agent(bullpen: Bullpen, talk: Talk, target: str) -> None:
+async def test_restart_prints_the_agent_it_restarted(bullpen: Bullpen, talk: Talk, target: str) -> None:
     agent = await talk.worker()
-    left = await told(bullpen, "restart", target, "--if-ended")
+    left = await run_json(bullpen, "restart", target, "--if-ended")
     assert (left["id"], left["run"]) == (agent["id"], 1)
-    again = await told(bullpen, "restart", target)
+    again = await run_json(bullpen, "restart", target)
     assert (again["id"], again["run"]) == (agent["id"], 2)
     assert (await bullpen("restart", target, "--if-ended", "-q")).out.strip() == agent["id"]
 
 
-async def test_a_rule_that_was_added_is_told_as_it_is_listed(bullpen: Bullpen) -> None:
-    rule = await told(bullpen, "rules", "add", "reading", "--agent", "demo", "--kind", "read")
+async def test_rules_add_prints_the_rule_as_it_is_listed(bullpen: Bullpen) -> None:
+    rule = await run_json(bullpen, "rules", "add", "reading", "--agent", "demo", "--kind", "read")
     assert rule["name"] == "reading"
-    assert rule in (await told(bullpen, "rules", "ls"))["rules"]
+    assert rule in (await run_json(bullpen, "rules", "ls"))["rules"]

@@ -1,4 +1,4 @@
-"""Which keys detach and which reach the program."""
+"""Keys that detach, and keys that are sent to the program."""
 
 import pytest
 
@@ -6,12 +6,12 @@ from bullpen.cli.terminal.keys import DetachKeys, TypedInput
 
 
 def typed(*pieces: bytes) -> TypedInput:
-    """What comes of pieces typed one after the other."""
+    """Return the result of typing these pieces one after the other."""
     keys = DetachKeys()
     data = b""
     for piece in pieces:
-        passed, detach = keys.feed(piece)
-        data += passed
+        sent, detach = keys.feed(piece)
+        data += sent
         if detach:
             return TypedInput(data, True)
     return TypedInput(data, False)
@@ -43,17 +43,17 @@ def test_a_tilde_at_the_start_of_a_line_waits_for_the_next_key() -> None:
     assert keys.feed(b"x") == (b"~x", False)
 
 
-def test_a_second_tilde_stands_for_one() -> None:
+def test_two_tildes_send_one() -> None:
     assert typed(b"~~") == (b"~", False)
     assert typed(b"~~.") == (b"~.", False)
 
 
-def test_a_paste_is_never_a_key() -> None:
+def test_keys_in_a_paste_do_not_detach() -> None:
     paste = b"\x1b[200~line\r~.\x1d~.\x1b[201~"
     assert typed(paste) == (paste, False)
     assert typed(paste, b"\x1d") == (paste, True)
 
 
-def test_other_sequences_pass_untouched() -> None:
+def test_other_sequences_pass_unchanged() -> None:
     keys = b"\x1b[A\x1bOB\x1b[1;5C\x1b\x1b[Z\x00\xff\xc3\xa4"
     assert typed(keys) == (keys, False)

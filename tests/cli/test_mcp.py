@@ -1,4 +1,4 @@
-"""`bullpen mcp`, used as agents use it: through the protocol's own Python client."""
+"""`bullpen mcp`, used through the official Python client of the protocol, as agents use it."""
 
 import asyncio
 import json
@@ -21,8 +21,8 @@ from web.people import environment_of, new_token
 COMMAND = str(Path(sys.executable).parent / "bullpen")
 
 
-class Agent:
-    """An agent that has Bullpen's tools."""
+class McpClient:
+    """An MCP client that calls the tools of `bullpen mcp`."""
 
     def __init__(self, session: ClientSession) -> None:
         self.session = session
@@ -31,7 +31,7 @@ class Agent:
         return {tool.name for tool in (await self.session.list_tools()).tools}
 
     async def call(self, name: str, /, **arguments: Any) -> Any:
-        """What a tool returns; what went wrong as text."""
+        """Call a tool. Return its result, or the text of its error."""
         result = await self.session.call_tool(name, arguments)
         [content] = result.content
         assert isinstance(content, TextContent)
@@ -39,11 +39,11 @@ class Agent:
 
 
 @asynccontextmanager
-async def agent(env: dict[str, str]) -> AsyncIterator[Agent]:
-    started = StdioServerParameters(command=COMMAND, args=["mcp"], env=env)
-    async with stdio_client(started) as (read, write), ClientSession(read, write) as session:
+async def mcp_client(env: dict[str, str]) -> AsyncIterator[McpClient]:
+    parameters = StdioServerParameters(command=COMMAND, args=["mcp"], env=env)
+    async with stdio_client(parameters) as (read, write), ClientSession(read, write) as session:
         await session.initialize()
-        yield Agent(session)
+        yield McpClient(session)
 
 
 async def delegate(server: Server) -> dict[str, str]:
@@ -51,16 +51,16 @@ async def delegate(server: Server) -> dict[str, str]:
     return {"BULLPEN_URL": server.url, "BULLPEN_TOKEN": token["token"], "HOME": str(server.home)}
 
 
-def key_of(pid: int) -> dict[str, str]:
-    given = environment_of(pid)
-    return {name: value for name, value in given.items() if name.startswith("BULLPEN_ACTIVITY")}
+def activity_variables(pid: int) -> dict[str, str]:
+    variables = environment_of(pid)
+    return {name: value for name, value in variables.items() if name.startswith("BULLPEN_ACTIVITY")}
 
 
 async def test_an_agent_starts_prompts_waits_for_and_reads_a_session(server: Server) -> None:
     await define_scripted(server)
-    other = await Talk.begin(server, title="somebody else's")
-    async with agent(await delegate(server)) as helper:
-        assert await helper.tools() == {
+    other = await Talk.begin(server, title="not started by the client")
+    async with mcp_client(await delegate(server)) as client:
+        assert await client.tools() == {
             "list_sessions",
             "list_agents",
             "start_session",
@@ -68,97 +68,97 @@ async def test_an_agent_starts_prompts_waits_for_and_reads_a_session(server: Ser
             "wait_for_session",
             "read_session",
         }
-        assert await helper.call("list_sessions") == []
-        assert "scripted" in [each["id"] for each in await helper.call("list_agents")]
-        started = await helper.call(
+        assert await client.call("list_sessions") == []
+        assert "scripted" in [each["id"] for each in await client.call("list_agents")]
+        started = await client.call(
             "start_session",
             agent="scripted",
             directory=str(server.workspace),
             prompt="[[chunk 'forty-two']]",
             title="sub-task",
         )
-        done = await helper.call("wait_for_session", session=started["id"])
+        done = await client.call("wait_for_session", session=started["id"])
         assert (done["outcome"], done["last"][0]["text"]) == ("done", "forty-two")
-        await helper.call("prompt_session", session=started["id"], prompt="[[chunk 'and more']]")
-        assert (await helper.call("wait_for_session", session=started["id"]))["outcome"] == "done"
-        read = await helper.call("read_session", session=started["id"])
+        await client.call("prompt_session", session=started["id"], prompt="[[chunk 'and more']]")
+        assert (await client.call("wait_for_session", session=started["id"]))["outcome"] == "done"
+        read = await client.call("read_session", session=started["id"])
         assert [m["text"] for m in read["messages"] if m["role"] == "agent"] == ["forty-two", "and more"]
         assert read["earlier"] is False
-        last = await helper.call("read_session", session=started["id"], messages=1)
+        last = await client.call("read_session", session=started["id"], messages=1)
         assert ([m["text"] for m in last["messages"]], last["earlier"]) == (["and more"], True)
-        assert [each["title"] for each in await helper.call("list_sessions")] == ["sub-task"]
-        assert "only the sessions it started" in await helper.call("read_session", session=other.id)
-        assert "only the sessions it started" in await helper.call(
+        assert [each["title"] for each in await client.call("list_sessions")] == ["sub-task"]
+        assert "only the sessions it started" in await client.call("read_session", session=other.id)
+        assert "only the sessions it started" in await client.call(
             "prompt_session", session=other.id, prompt="hello"
         )
 
 
 async def test_a_command_that_failed_does_not_end_the_wait_for_its_session(server: Server) -> None:
     await define_scripted(server)
-    async with agent(await delegate(server)) as helper:
+    async with mcp_client(await delegate(server)) as client:
         order = {"agent": "scripted", "directory": str(server.workspace)}
         prompt = "[[terminal 'exit 4' release=false]] [[sleep 0.5]] [[chunk mended]]"
-        started = await helper.call("start_session", **order, prompt=prompt)
-        done = await helper.call("wait_for_session", session=started["id"])
+        started = await client.call("start_session", **order, prompt=prompt)
+        done = await client.call("wait_for_session", session=started["id"])
         assert (done["outcome"], done["last"][0]["text"].endswith("mended")) == ("done", True)
 
 
-async def test_what_an_agent_says_in_many_pieces_is_read_as_one(server: Server) -> None:
+async def test_a_message_that_arrives_in_many_pieces_is_read_as_one(server: Server) -> None:
     await define_scripted(server)
-    async with agent(await delegate(server)) as helper:
-        started = await helper.call(
+    async with mcp_client(await delegate(server)) as client:
+        started = await client.call(
             "start_session",
             agent="scripted",
             directory=str(server.workspace),
             prompt="[[stream n=8 delay=0.1]]",
             title="talker",
         )
-        done = await helper.call("wait_for_session", session=started["id"])
+        done = await client.call("wait_for_session", session=started["id"])
         whole = "".join(f"<{n}>" for n in range(8))
-        assert [said["text"] for said in done["last"]] == [whole]
-        read = await helper.call("read_session", session=started["id"], messages=2)
-        assert [(said["role"], said["text"]) for said in read["messages"]] == [
+        assert [each["text"] for each in done["last"]] == [whole]
+        read = await client.call("read_session", session=started["id"], messages=2)
+        assert [(each["role"], each["text"]) for each in read["messages"]] == [
             ("user", "[[stream n=8 delay=0.1]]"),
             ("agent", whole),
         ]
         rows = await server.call("GET", f"/api/sessions/{started['id']}/messages")
-        assert len(rows["messages"]) > 4, "it did come in pieces"
+        assert len(rows["messages"]) > 4, "the agent's text arrived in one piece"
 
 
-async def test_a_delegate_that_knows_no_repository_works_in_the_one_of_its_directory(server: Server) -> None:
+async def test_a_session_of_a_delegate_belongs_to_the_repository_of_its_directory(server: Server) -> None:
     await define_scripted(server)
     site = Repo(server.workspace / "site").path
     repository = await server.call("POST", "/api/repositories", 201, json={"path": str(site)})
-    async with agent(await delegate(server)) as helper:
-        started = await helper.call(
+    async with mcp_client(await delegate(server)) as client:
+        started = await client.call(
             "start_session", agent="scripted", directory=str(site), prompt="[[chunk x]]"
         )
     session = await server.call("GET", f"/api/sessions/{started['id']}")
     assert (session["repoId"], session["locationPath"]) == (repository["id"], str(site))
 
 
-async def test_a_session_that_needs_a_person_is_told_so_and_not_answered(server: Server) -> None:
+async def test_waiting_for_a_session_that_asks_returns_that_it_needs_a_person(server: Server) -> None:
     await define_scripted(server)
-    async with agent(await delegate(server)) as helper:
-        started = await helper.call(
+    async with mcp_client(await delegate(server)) as client:
+        started = await client.call(
             "start_session", agent="scripted", directory=str(server.workspace), prompt="[[permission]]"
         )
-        asked = await helper.call("wait_for_session", session=started["id"])
+        asked = await client.call("wait_for_session", session=started["id"])
         assert asked["outcome"] == "needs a person"
-        assert (await helper.call("wait_for_session", session=started["id"], seconds=0))["status"] == "active"
+        assert (await client.call("wait_for_session", session=started["id"], seconds=0))["status"] == "active"
 
 
-async def test_an_agent_asks_its_human_with_the_key_of_its_own_run(server: Server, bullpen: Bullpen) -> None:
+async def test_an_agent_asks_the_user_with_the_token_of_its_own_run(server: Server, bullpen: Bullpen) -> None:
     await define_scripted(server)
     talk = await Talk.begin(server, title="work")
     [worker] = (await server.call("GET", f"{talk.path}/workers"))["workers"]
-    async with agent(key_of(worker["pid"]) | {"HOME": str(server.home)}) as helper:
-        assert await helper.tools() == {"ask_human"}
-        waiting = await helper.call("ask_human", question="Which port?", options=["80", "81"], seconds=0)
+    async with mcp_client(activity_variables(worker["pid"]) | {"HOME": str(server.home)}) as client:
+        assert await client.tools() == {"ask_human"}
+        waiting = await client.call("ask_human", question="Which port?", options=["80", "81"], seconds=0)
         assert waiting["status"] == "no answer yet"
         [item] = json.loads((await bullpen("inbox", "--json")).out)["items"]
         assert (item["kind"], item["sessionId"]) == ("question", talk.id)
-        answering = asyncio.create_task(helper.call("ask_human", ticket=waiting["ticket"]))
+        answering = asyncio.create_task(client.call("ask_human", ticket=waiting["ticket"]))
         [question] = (await server.call("GET", f"{talk.path}/questions"))["questions"]
         assert (question["message"], question["form"]["properties"]["answer"]["enum"]) == (
             "Which port?",
@@ -172,50 +172,52 @@ async def test_an_agent_asks_its_human_with_the_key_of_its_own_run(server: Serve
         )
         assert await answering == {"status": "accepted", "answer": "81"}
         assert json.loads((await bullpen("inbox", "--json")).out)["items"] == []
-        assert "needs a question" in await helper.call("ask_human")
+        assert "needs a question" in await client.call("ask_human")
 
 
 async def test_a_question_outlives_the_server(server: Server) -> None:
     await define_scripted(server)
     talk = await Talk.begin(server)
     [worker] = (await server.call("GET", f"{talk.path}/workers"))["workers"]
-    async with agent(key_of(worker["pid"]) | {"HOME": str(server.home)}) as helper:
-        waiting = await helper.call("ask_human", question="Go on?", seconds=0)
+    async with mcp_client(activity_variables(worker["pid"]) | {"HOME": str(server.home)}) as client:
+        waiting = await client.call("ask_human", question="Go on?", seconds=0)
         await server.kill()
         await server.start()
         [question] = (await server.call("GET", f"{talk.path}/questions"))["questions"]
         path = f"{talk.path}/questions/{question['id']}"
         await server.call("POST", path, 204, json={"action": "decline"})
-        answer = await helper.call("ask_human", ticket=waiting["ticket"])
+        answer = await client.call("ask_human", ticket=waiting["ticket"])
         assert answer == {"status": "declined", "answer": None}
 
 
-async def test_what_makes_no_sense_is_refused_with_a_sentence(server: Server) -> None:
-    async with agent(await delegate(server)) as helper:
+async def test_invalid_calls_are_refused_with_one_sentence(server: Server) -> None:
+    async with mcp_client(await delegate(server)) as client:
         for arguments, reason in (
             ({}, "read_session needs session"),
             ({"session": 3}, "session must be of type string"),
             ({"session": "x", "page": 1}, "takes session, messages, not page"),
         ):
-            assert reason in await refusal(helper, "read_session", arguments)
-        assert "the tools are" in await refusal(helper, "approve", {})
-        assert "no session" in await helper.call("read_session", session="nobody")
+            assert reason in await refusal(client, "read_session", arguments)
+        assert "the tools are" in await refusal(client, "approve", {})
+        assert "no session" in await client.call("read_session", session="missing")
 
 
-async def refusal(helper: Agent, name: str, arguments: dict[str, Any]) -> str:
+async def refusal(client: McpClient, name: str, arguments: dict[str, Any]) -> str:
     try:
-        await helper.session.call_tool(name, arguments)
+        await client.session.call_tool(name, arguments)
     except MCPError as error:
         return error.error.message
     raise AssertionError(f"{name} took {arguments}")
 
 
-async def test_without_a_key_it_says_where_to_get_one(lonely_bullpen: Bullpen) -> None:
-    ran = await lonely_bullpen("mcp")
+async def test_without_a_token_the_error_says_how_to_add_one(bullpen_without_server: Bullpen) -> None:
+    ran = await bullpen_without_server("mcp")
     assert ran.code != 0
     assert "bullpen token add" in ran.err
 
 
-async def test_the_help_says_who_can_ask_a_person(lonely_bullpen: Bullpen) -> None:
-    said = " ".join((await lonely_bullpen("mcp", "--help")).out.split())
-    assert "An agent that runs elsewhere has no ask_human." in said
+async def test_the_help_says_that_only_agents_of_bullpen_can_ask_the_user(
+    bullpen_without_server: Bullpen,
+) -> None:
+    text = " ".join((await bullpen_without_server("mcp", "--help")).out.split())
+    assert "An agent that runs elsewhere has no ask_human." in text

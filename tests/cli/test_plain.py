@@ -1,4 +1,4 @@
-"""Output as text, and the last lines of it."""
+"""Terminal output as plain text, and its last lines."""
 
 import pytest
 
@@ -8,15 +8,15 @@ from bullpen.cli.terminal.plain import PlainTextConverter
 COLOURED = b"\x1b[?2004h\x1b]0;title\x07\x1b[1;31mred\x1b[0m\x1b[K\r\nnext\x07\x08\r\n\x1b[6n"
 
 
-def test_without_colours_only_text_is_left() -> None:
+def test_without_colours_only_text_remains() -> None:
     assert PlainTextConverter(colours=False).feed(COLOURED) == b"red\nnext\n"
 
 
-def test_colours_stay_for_a_terminal_and_nothing_else() -> None:
+def test_for_a_terminal_only_text_and_colours_remain() -> None:
     assert PlainTextConverter(colours=True).feed(COLOURED) == b"\x1b[1;31mred\x1b[0m\nnext\n"
 
 
-def test_a_carriage_return_that_does_nothing_is_left_out_wherever_the_stream_is_cut() -> None:
+def test_redundant_carriage_returns_are_removed_wherever_the_stream_is_cut() -> None:
     stream = b"a\r\n\rb\r\r\nc 10%\rc 20%\r\n"
     for size in range(1, len(stream)):
         plain = PlainTextConverter(colours=False)
@@ -24,7 +24,7 @@ def test_a_carriage_return_that_does_nothing_is_left_out_wherever_the_stream_is_
         assert b"".join(map(plain.feed, pieces)) == b"a\nb\nc 10%\rc 20%\n"
 
 
-def test_text_of_any_language_stays() -> None:
+def test_text_of_any_language_remains() -> None:
     text = "größe 日本 👩‍👩‍👧 é\n".encode()
     assert PlainTextConverter(colours=False).feed(text) == text
 
@@ -46,6 +46,8 @@ def tail_of(lines: int | None, *pieces: bytes) -> bytes:
         (3, b"", b""),
     ],
 )
-def test_the_last_lines_are_those_of_the_whole(lines: int | None, text: bytes, last: bytes) -> None:
+def test_the_last_lines_do_not_depend_on_how_the_text_is_cut(
+    lines: int | None, text: bytes, last: bytes
+) -> None:
     assert tail_of(lines, text) == last
     assert tail_of(lines, *(bytes([byte]) for byte in text)) == last

@@ -1,4 +1,4 @@
-"""`bullpen ports`, as a person and a script use it."""
+"""`bullpen ports` as a table and as JSON."""
 
 import json
 
@@ -8,10 +8,10 @@ from support.ports import free_port
 from support.server import Server
 
 
-async def test_ports_are_told_of_one_session_or_all(bullpen: Bullpen, server: Server) -> None:
+async def test_ports_of_one_session_or_of_all_are_listed(bullpen: Bullpen, server: Server) -> None:
     one, other = await server.new_session(title="one"), await server.new_session(title="other")
-    silent = await bullpen("ports", "one")
-    assert (silent.code, silent.out) == (
+    without_ports = await bullpen("ports", "one")
+    assert (without_ports.code, without_ports.out) == (
         0,
         "no program listens; start your dev server in a terminal of the session\n",
     )
@@ -20,12 +20,12 @@ async def test_ports_are_told_of_one_session_or_all(bullpen: Bullpen, server: Se
     table = (await bullpen("ports", one["id"][:8])).out.splitlines()
     assert table[0].split() == ["PORT", "ADDRESS", "SESSION", "ROLE", "PID", "COMMAND"]
     assert [line.split()[:4] for line in table[1:]] == [[str(port), "127.0.0.1", "one", "web"]]
-    [told] = json.loads((await bullpen("ports", "--json")).out)["ports"]
-    assert (told["sessionId"], told["workerId"], told["port"]) == (one["id"], worker["id"], port)
+    [listed] = json.loads((await bullpen("ports", "--json")).out)["ports"]
+    assert (listed["sessionId"], listed["workerId"], listed["port"]) == (one["id"], worker["id"], port)
     assert json.loads((await bullpen("ports", other["title"], "--json")).out) == {"ports": []}
 
 
-async def test_a_session_nobody_knows_is_said(bullpen: Bullpen) -> None:
-    said = await bullpen("ports", "nowhere")
-    assert said.code == 1
-    assert "there is no session or worker called nowhere" in said.err
+async def test_an_unknown_session_is_reported(bullpen: Bullpen) -> None:
+    done = await bullpen("ports", "nowhere")
+    assert done.code == 1
+    assert "there is no session or worker called nowhere" in done.err

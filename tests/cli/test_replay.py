@@ -1,4 +1,4 @@
-"""`bullpen replay`, used by a person in tmux: keys pause, go to and fro, and change the speed."""
+"""`bullpen replay` in a tmux window: keys pause, move in time and change the speed."""
 
 import os
 from pathlib import Path
@@ -20,35 +20,35 @@ EVENTS = [
     Event(3, START + 20, WorkerReady(pid=7), "w", "t"),
     Event(4, START + 1_020_000, UserPrompt(prompt_id="p1", text="the first question"), "w", "t"),
     Event(5, START + 1_060_000, UserPrompt(prompt_id="p2", text="the second question"), "w", "t"),
-    Event(6, START + 1_090_000, Error(message="the end of it"), "w", "t"),
+    Event(6, START + 1_090_000, Error(message="the last event"), "w", "t"),
 ]
-SAID = [(30, b"terminal one\r\n"), (1_040_000, b"terminal two\r\n")]
+OUTPUT = [(30, b"terminal one\r\n"), (1_040_000, b"terminal two\r\n")]
 
 
 @pytest.fixture
 def recording(tmp_path: Path) -> Path:
-    """Eighteen minutes: at its own speed nothing more comes within a test."""
-    place = tmp_path / "recording"
-    spool = place / "terminals" / "w" / "1"
+    """Write a recording of 18 minutes, so that at normal speed only its beginning is shown during a test."""
+    directory = tmp_path / "recording"
+    spool = directory / "terminals" / "w" / "1"
     os.makedirs(spool)
-    append_events(place / "events.jsonl", list(map(encode_event, EVENTS)))
-    (place / "metadata.json").write_text('{"lastSeq": 6}')
+    append_events(directory / "events.jsonl", list(map(encode_event, EVENTS)))
+    (directory / "metadata.json").write_text('{"lastSeq": 6}')
     data, index = b"", b""
-    for ms, piece in SAID:
+    for ms, piece in OUTPUT:
         index += INDEX_ENTRY.pack(len(data), (START + ms) * 1_000_000, 80, 24)
         data += piece
     (spool / f"{0:020d}.bin").write_bytes(data)
     (spool / f"{0:020d}.idx").write_bytes(index)
-    return place
+    return directory
 
 
-async def press(tmux: Tmux, key: str, shown: str) -> str:
-    """A key, and what is the last line of the screen then."""
+async def press(tmux: Tmux, key: str, last_line: str) -> str:
+    """Press a key, and wait until this is the last line of the screen."""
     await tmux.type(key)
-    return await tmux.until(lambda screen: screen.strip().splitlines()[-1] == shown)
+    return await tmux.until(lambda screen: screen.strip().splitlines()[-1] == last_line)
 
 
-async def test_space_pauses_and_arrows_go_to_and_fro(tmux: Tmux, recording: Path) -> None:
+async def test_space_pauses_and_arrows_move_in_time(tmux: Tmux, recording: Path) -> None:
     await tmux.enter(f"bullpen replay {recording} --idle 0")
     screen = await tmux.until("terminal one")
     assert "session start" in screen
@@ -61,7 +61,7 @@ async def test_space_pauses_and_arrows_go_to_and_fro(tmux: Tmux, recording: Path
     await press(tmux, "q", PROMPT)
 
 
-async def test_marks_steps_and_the_beginning(tmux: Tmux, recording: Path) -> None:
+async def test_keys_move_to_marks_single_moments_and_the_beginning(tmux: Tmux, recording: Path) -> None:
     await tmux.enter(f"bullpen replay {recording} --idle 0")
     await tmux.until("terminal one")
     await press(tmux, "Space", "-- 0:00 of 18:10, x1, paused --")
@@ -70,14 +70,14 @@ async def test_marks_steps_and_the_beginning(tmux: Tmux, recording: Path) -> Non
     await press(tmux, ".", "terminal two")
     assert "the second question" in await press(tmux, "n", "-- 17:40 of 18:10, x1, paused --")
     await press(tmux, "Right", "-- 17:45 of 18:10, x1, paused --")
-    assert "the end of it" in await press(tmux, "n", "-- 18:10 of 18:10, x1, paused --")
+    assert "the last event" in await press(tmux, "n", "-- 18:10 of 18:10, x1, paused --")
     await press(tmux, "n", "-- 18:10 of 18:10, x1, paused --")
     await press(tmux, "0", "-- 0:00 of 18:10, x1, paused --")
     await tmux.type(".")
     await tmux.until(lambda screen: screen.count("session start") == 2)
 
 
-async def test_speed_changes_what_is_left_of_the_wait(tmux: Tmux, recording: Path) -> None:
+async def test_a_new_speed_shortens_the_current_wait(tmux: Tmux, recording: Path) -> None:
     await tmux.enter(f"bullpen replay {recording} --idle 240")
     await tmux.until("terminal one")
     for speed in ("2", "4", "8", "16"):
@@ -90,19 +90,19 @@ async def test_speed_changes_what_is_left_of_the_wait(tmux: Tmux, recording: Pat
     await press(tmux, "q", PROMPT)
 
 
-async def test_a_silence_is_cut_and_the_end_waits_for_a_key(tmux: Tmux, recording: Path) -> None:
+async def test_idle_time_is_shortened_and_the_end_waits_for_a_key(tmux: Tmux, recording: Path) -> None:
     await tmux.enter(
         f"stty -a > before; bullpen replay {recording} --idle 0.01; stty -a | diff - before && echo as before"
     )
-    screen = await tmux.until("the end of it")
+    screen = await tmux.until("the last event")
     assert screen.index("the first question") < screen.index("terminal two") < screen.index("the second")
     await tmux.type("Left")
-    await tmux.until(lambda screen: screen.count("the end of it") == 2 and "-- 18:05 of" in screen)
+    await tmux.until(lambda screen: screen.count("the last event") == 2 and "-- 18:05 of" in screen)
     await tmux.type("q")
     await tmux.until("as before\n")
 
 
-async def test_a_terminal_alone_is_drawn_as_it_looked(server: Server, tmux: Tmux) -> None:
+async def test_a_single_terminal_is_drawn_as_it_looked(server: Server, tmux: Tmux) -> None:
     session = await server.new_session(title="job")
     worker = await server.new_terminal(session["id"])
     async with server.socket(f"/ws/session/{session['id']}/worker/{worker['id']}?format=json") as ws:

@@ -14,7 +14,7 @@ from support.tmux import PROMPT, Tmux
 
 @pytest.fixture
 async def server(tmp_path: Path) -> AsyncIterator[Server]:
-    """A server for which no setting fixes the roots; the project lies outside the home directory."""
+    """Return a server without a setting for its roots, and a project outside the home directory."""
     (tmp_path / "user").mkdir()
     (tmp_path / "srv/app").mkdir(parents=True)
     this = Server(tmp_path / "home", tmp_path / "user", {"AGENT_WORKSPACE_ROOT": ""})
@@ -24,8 +24,8 @@ async def server(tmp_path: Path) -> AsyncIterator[Server]:
 
 
 @pytest.fixture
-async def person(server: Server, tmp_path: Path) -> AsyncIterator[Tmux]:
-    """A person at a terminal, in the project."""
+async def window(server: Server, tmp_path: Path) -> AsyncIterator[Tmux]:
+    """Open a terminal window in the project."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     env = server.environment() | {"PATH": path, "TERM": "xterm-256color"}
     async with Tmux.open(tmp_path / "tmux", env, cols=200) as tmux:
@@ -34,28 +34,28 @@ async def person(server: Server, tmp_path: Path) -> AsyncIterator[Tmux]:
         yield tmux
 
 
-async def test_new_asks_once_whether_sessions_are_allowed_and_goes_on(
-    person: Tmux, server: Server, tmp_path: Path
+async def test_new_asks_once_whether_sessions_are_allowed_and_starts_the_session(
+    window: Tmux, server: Server, tmp_path: Path
 ) -> None:
-    await person.enter("bullpen new --name first")
-    await person.until(f"Allow sessions in {tmp_path}/srv/app? [Y/n]")
-    await person.enter("")
-    await person.until(lambda screen: "Allow" not in screen and "srv/app" in screen)
-    await person.enter("echo I am in $PWD")
-    await person.until(f"I am in {tmp_path}/srv/app")
-    await person.type("C-]")
-    await person.until(PROMPT)
-    await person.enter("clear; bullpen new -d --name second")
-    assert "Allow" not in await person.until("started second")
+    await window.enter("bullpen new --name first")
+    await window.until(f"Allow sessions in {tmp_path}/srv/app? [Y/n]")
+    await window.enter("")
+    await window.until(lambda screen: "Allow" not in screen and "srv/app" in screen)
+    await window.enter("echo I am in $PWD")
+    await window.until(f"I am in {tmp_path}/srv/app")
+    await window.type("C-]")
+    await window.until(PROMPT)
+    await window.enter("clear; bullpen new -d --name second")
+    assert "Allow" not in await window.until("started second")
 
 
-async def test_no_means_no_and_the_error_says_what_to_do(
-    person: Tmux, server: Server, tmp_path: Path
+async def test_after_no_the_session_is_refused_with_advice(
+    window: Tmux, server: Server, tmp_path: Path
 ) -> None:
-    await person.enter("bullpen run hello --agent demo")
-    await person.until("[Y/n]")
-    await person.enter("n")
-    await person.until("bullpen roots add")
+    await window.enter("bullpen run hello --agent demo")
+    await window.until("[Y/n]")
+    await window.enter("n")
+    await window.until("bullpen roots add")
     assert (await server.call("GET", "/api/sessions"))["total"] == 0
 
 
@@ -83,8 +83,10 @@ async def test_the_home_directory_needs_force(server: Server) -> None:
     assert (await bullpen("new", "-d", str(server.workspace))).code == 0
 
 
-async def test_new_in_the_home_directory_gets_a_directory_of_its_own(person: Tmux, server: Server) -> None:
-    await person.enter("cd; bullpen new -d --name mine")
-    await person.until("started mine")
+async def test_new_in_the_home_directory_creates_a_directory_for_the_session(
+    window: Tmux, server: Server
+) -> None:
+    await window.enter("cd; bullpen new -d --name mine")
+    await window.until("started mine")
     [session] = (await server.call("GET", "/api/sessions"))["sessions"]
     assert Path(session["locationPath"]).parent == server.workspace / "bullpen"

@@ -1,4 +1,4 @@
-"""A session has one sign and one word for how it is, the same here as in the page."""
+"""The state of a session has the same symbol and word in the command line as in the page."""
 
 import json
 from typing import Any
@@ -14,7 +14,7 @@ STATES: list[dict[str, Any]] = json.loads((GOLDEN / "words" / "states.json").rea
 
 
 @pytest.mark.parametrize("state", STATES, ids=lambda state: state["about"])
-def test_a_session_has_one_sign_and_one_word_as_in_the_page(state: dict[str, Any]) -> None:
+def test_a_session_has_the_same_symbol_and_word_as_in_the_page(state: dict[str, Any]) -> None:
     workers = [{"sessionId": "s", "name": "w", "role": "w", **worker} for worker in state["workers"]]
     body = {"id": "s", "type": "quick", "title": "t", "status": state["status"], "workers": workers}
     session = msgspec.convert(body, Session)

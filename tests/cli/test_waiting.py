@@ -1,4 +1,4 @@
-"""What ends a wait, and what does not: the commands an agent runs, and agents nobody waits for."""
+"""`bullpen wait` and `--wait`: commands of an agent and other workers do not end the wait."""
 
 import asyncio
 import json
@@ -19,7 +19,7 @@ async def talk(server: Server) -> Talk:
     return await Talk.begin(server, title="work")
 
 
-async def test_a_command_of_an_agent_that_failed_ends_no_wait(bullpen: Bullpen, talk: Talk) -> None:
+async def test_a_failed_command_of_an_agent_does_not_end_the_wait(bullpen: Bullpen, talk: Talk) -> None:
     await talk.prompt(f"{FAILING} [[permission]]")
     await talk.permission()
     waiting = await bullpen("wait", "work", "--json")
@@ -29,20 +29,20 @@ async def test_a_command_of_an_agent_that_failed_ends_no_wait(bullpen: Bullpen, 
     assert await bullpen("wait", "work") == (0, "scripted: idle\n", "")
 
 
-async def test_a_command_of_an_agent_can_be_waited_for_by_its_name(bullpen: Bullpen, talk: Talk) -> None:
+async def test_wait_can_wait_for_a_command_of_an_agent(bullpen: Bullpen, talk: Talk) -> None:
     await talk.ask(FAILING)
     _, command = (await talk.server.call("GET", f"{talk.path}/workers"))["workers"]
-    told = await bullpen("wait", command["id"])
-    assert told == (1, f"{command['role']}: ended with code 4\n", "")
+    done = await bullpen("wait", command["id"])
+    assert done == (1, f"{command['role']}: ended with code 4\n", "")
 
 
-async def test_an_agent_that_leaves_a_command_running_is_done(bullpen: Bullpen, talk: Talk) -> None:
+async def test_wait_ends_when_an_agent_leaves_a_command_running(bullpen: Bullpen, talk: Talk) -> None:
     await talk.prompt("""[[ask method=terminal/create params='{"command": "sleep", "args": ["1000"]}']]""")
     await talk.seen("turn_end")
     assert (await bullpen("wait", "work", "--timeout", "30")).code == 0
 
 
-async def test_a_worker_tells_whose_command_it_runs(talk: Talk, server: Server) -> None:
+async def test_a_worker_that_runs_a_command_names_the_agent_as_its_owner(talk: Talk, server: Server) -> None:
     await talk.ask(FAILING)
     agent, command = (await server.call("GET", f"{talk.path}/workers"))["workers"]
     assert (agent["owner"], command["owner"]) == (None, agent["id"])
@@ -67,18 +67,18 @@ async def test_a_queued_prompt_waits_on_when_another_worker_fails(
         assert await sending == (0, "later\n", "")
 
 
-async def test_a_prompt_whose_agent_does_not_start_is_not_waited_for(
+async def test_send_does_not_wait_for_an_agent_that_does_not_start(
     bullpen: Bullpen, talk: Talk, server: Server, tmp_path: Path
 ) -> None:
-    was_sent = tmp_path / "was sent"
+    message_sent = tmp_path / "message sent"
     await define_scripted(
-        server, "broken", {"start": [{"do": "wait_for", "text": str(was_sent)}, "exit code=7"]}
+        server, "broken", {"start": [{"do": "wait_for", "text": str(message_sent)}, "exit code=7"]}
     )
     body = {"type": "agent", "agentId": "broken", "role": "second"}
     await server.call("POST", f"{talk.path}/workers", 201, json=body)
     async with asyncio.TaskGroup() as tasks:
         sending = tasks.create_task(bullpen("send", "work/second", "hello", "--wait", "--timeout", "60"))
         await talk.seen("queue_added")
-        was_sent.touch()
-        told = await sending
-    assert (told.code, "code 7" in told.err) == (1, True), told
+        message_sent.touch()
+        done = await sending
+    assert (done.code, "code 7" in done.err) == (1, True), done

@@ -1,4 +1,4 @@
-"""Fixtures of tests that reach a real server, whole or over a wire that is cut."""
+"""Fixtures: clients of a real server, directly or through a proxy that cuts connections."""
 
 from collections.abc import AsyncIterator, Iterator
 
@@ -12,7 +12,7 @@ from support.wire import Wire
 
 @pytest.fixture(autouse=True)
 def quick_retries() -> Iterator[None]:
-    """Wait for a tenth of the delays between retries; test_backoff.py has their real lengths."""
+    """Shorten the delays between retries to a tenth; test_backoff.py tests their real lengths."""
     with shortened(retry=0.1):
         yield
 
@@ -31,6 +31,6 @@ async def wire(server: Server) -> AsyncIterator[Wire]:
 
 @pytest.fixture
 async def cut_client(wire: Wire, server: Server) -> AsyncIterator[Client]:
-    """A client whose every byte goes over the wire; the server must answer to the wire's name."""
+    """Return a client of which every byte goes through the cutting proxy."""
     async with Client(wire.url, server.token) as client:
         yield client

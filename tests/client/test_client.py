@@ -1,4 +1,4 @@
-"""Everything the client can ask and tell a real server."""
+"""Requests of the client to a real server."""
 
 import subprocess
 from pathlib import Path
@@ -11,27 +11,27 @@ from support.scripted_http import scripted
 from support.server import Server
 
 
-async def test_a_session_from_its_making_to_its_purge(client: Client, workspace: Path) -> None:
-    made = await client.create_session(location_path=str(workspace), title="tour")
-    assert (made.title, made.type, made.status, made.location_path) == (
+async def test_a_session_is_created_renamed_completed_and_purged(client: Client, workspace: Path) -> None:
+    created = await client.create_session(location_path=str(workspace), title="tour")
+    assert (created.title, created.type, created.status, created.location_path) == (
         "tour",
         "quick",
         "active",
         str(workspace),
     )
-    renamed = await client.change_session(made.id, title="grand tour")
+    renamed = await client.change_session(created.id, title="grand tour")
     assert renamed.title == "grand tour"
-    assert [session.id for session in await client.sessions(status=("active",))] == [made.id]
-    await client.complete_session(made.id)
-    ended = await client.session(made.id)
+    assert [session.id for session in await client.sessions(status=("active",))] == [created.id]
+    await client.complete_session(created.id)
+    ended = await client.session(created.id)
     assert (ended.status, ended.end_reason) == ("completed", "user_request")
     assert await client.sessions(status=("active",)) == []
-    await client.delete_session(made.id, purge=True)
+    await client.delete_session(created.id, purge=True)
     with pytest.raises(NotFound):
-        await client.session(made.id)
+        await client.session(created.id)
 
 
-async def test_a_worker_from_its_start_to_its_end(client: Client, server: Server) -> None:
+async def test_a_worker_is_added_restarted_and_ended(client: Client, server: Server) -> None:
     session = await client.create_session(location_path=str(server.workspace))
     worker = await client.add_worker(session.id, name="Build", cols=100, rows=30)
     assert (worker.role, worker.session_id, worker.alive) == ("build", session.id, True)
@@ -44,27 +44,27 @@ async def test_a_worker_from_its_start_to_its_end(client: Client, server: Server
 
 
 async def test_all_sessions_are_listed_over_any_number_of_pages(client: Client, workspace: Path) -> None:
-    made = [(await client.create_session(location_path=str(workspace))).id for _ in range(103)]
-    assert sorted(session.id for session in await client.sessions()) == sorted(made)
+    created = [(await client.create_session(location_path=str(workspace))).id for _ in range(103)]
+    assert sorted(session.id for session in await client.sessions()) == sorted(created)
 
 
-async def test_repositories_are_registered_and_forgotten(client: Client, workspace: Path) -> None:
+async def test_repositories_are_registered_and_removed(client: Client, workspace: Path) -> None:
     subprocess.run(["git", "init", "-q", workspace / "site"], check=True)
-    made = await client.add_repository(str(workspace / "site"))
-    assert (made.name, made.path) == ("site", str(workspace / "site"))
-    assert await client.repositories() == [made]
-    await client.delete_repository(made.id)
+    created = await client.add_repository(str(workspace / "site"))
+    assert (created.name, created.path) == ("site", str(workspace / "site"))
+    assert await client.repositories() == [created]
+    await client.delete_repository(created.id)
     assert await client.repositories() == []
 
 
-async def test_a_key_makes_a_repeated_order_one_order(client: Client, workspace: Path) -> None:
+async def test_a_request_repeated_with_its_key_has_one_effect(client: Client, workspace: Path) -> None:
     first = await client.create_session(location_path=str(workspace), title="once", key="my key")
     again = await client.create_session(location_path=str(workspace), title="once", key="my key")
     assert first.id == again.id
     assert len(await client.sessions()) == 1
 
 
-async def test_refusals_are_exceptions_with_the_servers_sentence(client: Client, tmp_path: Path) -> None:
+async def test_refusals_are_exceptions_with_the_message_of_the_server(client: Client, tmp_path: Path) -> None:
     with pytest.raises(Forbidden, match="outside"):
         await client.create_session(location_path=str(tmp_path))
     with pytest.raises(NotFound, match="no-such-session"):
@@ -72,27 +72,27 @@ async def test_refusals_are_exceptions_with_the_servers_sentence(client: Client,
 
 
 async def test_an_unknown_token_is_refused(server: Server) -> None:
-    async with Client(server.url, "wrong") as stranger:
+    async with Client(server.url, "wrong") as client:
         with pytest.raises(Unauthorized):
-            await stranger.sessions()
+            await client.sessions()
         with pytest.raises(Unauthorized):
-            await anext(stranger.follow("any"))
+            await anext(client.follow("any"))
 
 
-async def test_health_is_no_word_for_a_refusal(server: Server) -> None:
-    async with Client(server.url, "wrong") as stranger:
+async def test_health_raises_for_an_unknown_token(server: Server) -> None:
+    async with Client(server.url, "wrong") as client:
         with pytest.raises(Unauthorized):
-            await stranger.health()
+            await client.health()
 
 
-async def test_a_server_that_is_starting_says_so() -> None:
+async def test_health_reports_that_the_server_is_starting() -> None:
     starting = b'{"status":"starting","version":"9"}'
     head = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: %d\r\n\r\n" % len(starting)
-    async with scripted(head + starting) as (other, _), Client(other.url, "any") as client:
+    async with scripted(head + starting) as (fake_server, _), Client(fake_server.url, "any") as client:
         assert (await client.health()).status == "starting"
 
 
-async def test_nobody_at_home_is_said_at_once(server: Server) -> None:
+async def test_a_missing_server_is_reported_at_once(server: Server) -> None:
     await server.kill()
     async with Client(server.url, server.token) as client:
         with pytest.raises(ServerNotRunning, match="running"):
@@ -104,7 +104,7 @@ async def test_nobody_at_home_is_said_at_once(server: Server) -> None:
                 await anext(aiter(terminal))
 
 
-async def test_the_server_is_found_by_what_it_leaves_in_its_home(server: Server) -> None:
+async def test_the_server_is_found_by_the_files_in_its_data_directory(server: Server) -> None:
     async with Client(discovery=ServerDiscovery(server.home, {"BULLPEN_TOKEN": server.token})) as client:
         assert (await client.health()).status == "ok"
 

@@ -1,4 +1,4 @@
-"""The dashboard brings all sessions and every change, whatever happens to its connection."""
+"""The dashboard reports all sessions and every change, also after its connection was cut."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
@@ -13,9 +13,9 @@ from support.server import Server
 from support.wire import Wire
 
 
-async def until(dashboard: AsyncGenerator[News, None], true: Callable[[News], bool]) -> News:
+async def until(dashboard: AsyncGenerator[News, None], condition: Callable[[News], bool]) -> News:
     async for news in dashboard:
-        if true(news):
+        if condition(news):
             return news
     raise AssertionError("the dashboard ended")
 
@@ -24,12 +24,12 @@ def titles(news: News) -> list[str]:
     return sorted(each.title for each in news.sessions) if isinstance(news, SessionList) else []
 
 
-async def test_all_sessions_come_first_then_what_changes(client: Client, server: Server) -> None:
-    place = str(server.workspace)
-    old = await client.create_session(location_path=place, title="old")
+async def test_all_sessions_are_reported_first_and_then_every_change(client: Client, server: Server) -> None:
+    directory = str(server.workspace)
+    old = await client.create_session(location_path=directory, title="old")
     async with asyncio.timeout(60), aclosing(client.dashboard()) as dashboard:
         assert titles(await anext(dashboard)) == ["old"]
-        new = await client.create_session(location_path=place, title="new")
+        new = await client.create_session(location_path=directory, title="new")
         assert await until(dashboard, lambda news: isinstance(news, SessionChanged)) == SessionChanged(
             session=await client.session(new.id)
         )
@@ -38,7 +38,7 @@ async def test_all_sessions_come_first_then_what_changes(client: Client, server:
         assert removed == SessionRemoved(session_id=old.id)
 
 
-async def test_what_a_worker_does_is_news(client: Client, server: Server) -> None:
+async def test_a_change_of_a_worker_is_reported(client: Client, server: Server) -> None:
     session = await client.create_session(location_path=str(server.workspace))
 
     def shows_a_running_worker(news: News) -> bool:
@@ -52,7 +52,7 @@ async def test_what_a_worker_does_is_news(client: Client, server: Server) -> Non
         await until(dashboard, shows_a_running_worker)
 
 
-async def test_after_a_restart_all_sessions_come_again(client: Client, server: Server) -> None:
+async def test_after_a_restart_all_sessions_are_reported_again(client: Client, server: Server) -> None:
     async with asyncio.timeout(60), aclosing(client.dashboard()) as dashboard:
         assert titles(await anext(dashboard)) == []
         await server.restart()
@@ -63,14 +63,14 @@ async def test_after_a_restart_all_sessions_come_again(client: Client, server: S
 
 
 async def test_cuts_hide_no_session(cut_client: Client, client: Client, wire: Wire, server: Server) -> None:
-    """Only the sum counts: what is shown at the end is what there is."""
+    """The sequence may differ, but in the end the list equals the sessions of the server."""
     shown: dict[str, str] = {}
     wire.scissors = lambda direction, nth: direction == "down" and nth % 3 == 2
     async with asyncio.timeout(60), aclosing(cut_client.dashboard()) as dashboard:
         await anext(dashboard)
         for number in range(20):
-            made = await client.create_session(location_path=str(server.workspace), title=f"{number}")
-            while made.id not in shown:
+            created = await client.create_session(location_path=str(server.workspace), title=f"{number}")
+            while created.id not in shown:
                 match await anext(dashboard):
                     case SessionList(sessions=sessions):
                         shown = {each.id: each.title for each in sessions}
@@ -80,26 +80,28 @@ async def test_cuts_hide_no_session(cut_client: Client, client: Client, wire: Wi
     assert shown == {each.id: each.title for each in await client.sessions()}
 
 
-async def test_more_sessions_than_a_message_holds_are_all_there(client: Client, server: Server) -> None:
-    made = {(await client.create_session(location_path=str(server.workspace))).id for _ in range(203)}
+async def test_more_sessions_than_one_message_contains_are_all_reported(
+    client: Client, server: Server
+) -> None:
+    created = {(await client.create_session(location_path=str(server.workspace))).id for _ in range(203)}
     async with asyncio.timeout(60), aclosing(client.dashboard()) as dashboard:
         first = await anext(dashboard)
     assert isinstance(first, SessionList)
-    assert {each.id for each in first.sessions} == made
+    assert {each.id for each in first.sessions} == created
 
 
-async def test_a_stranger_is_shown_nothing(server: Server) -> None:
-    async with Client(server.url, "wrong") as stranger:
+async def test_a_client_with_an_unknown_token_is_refused(server: Server) -> None:
+    async with Client(server.url, "wrong") as client:
         with pytest.raises(Unauthorized):
-            await anext(stranger.dashboard())
+            await anext(client.dashboard())
 
 
-async def test_the_sync_face_has_it_too(server: Server) -> None:
-    def look() -> None:
+async def test_the_synchronous_client_has_a_dashboard(server: Server) -> None:
+    def read_dashboard() -> None:
         with SyncClient(server.url, server.token) as client:
-            made = client.create_session(location_path=str(server.workspace), title="seen")
+            created = client.create_session(location_path=str(server.workspace), title="seen")
             (news,) = islice(client.dashboard(), 1)
-            assert news == SessionList(sessions=[client.session(made.id)])
+            assert news == SessionList(sessions=[client.session(created.id)])
 
     async with asyncio.timeout(60):
-        await asyncio.to_thread(look)
+        await asyncio.to_thread(read_dashboard)

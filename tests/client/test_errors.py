@@ -1,4 +1,4 @@
-"""The server's refusals come out as the exceptions they were."""
+"""Errors of the server become the same exceptions in the client."""
 
 import pytest
 
@@ -21,24 +21,24 @@ def test_a_code_becomes_its_exception(kind: type[BullpenError]) -> None:
     assert str(error) == "because"
 
 
-def test_a_code_newer_than_this_client_keeps_its_name_and_goes_by_its_status() -> None:
+def test_an_unknown_code_keeps_its_name_and_gets_the_class_of_its_status() -> None:
     error = error_of_answer(409, {"error": "queue_full", "message": "no room"})
     assert isinstance(error, Conflict)
     assert error.code == "queue_full"
 
 
 @pytest.mark.parametrize("body", [None, [], "text", {"unexpected": 1}])
-def test_an_answer_that_explains_nothing_is_still_an_error(body: object) -> None:
+def test_an_error_response_without_a_message_is_still_an_error(body: object) -> None:
     assert "502" in str(error_of_answer(502, body))
 
 
-def test_how_long_to_wait_is_kept() -> None:
+def test_the_time_to_wait_is_kept() -> None:
     error = error_of_answer(429, {"error": "too_many", "message": "later"}, {"retry-after": "7"})
     assert isinstance(error, TooMany)
     assert error.retry_after == 7
 
 
-def test_a_close_code_is_final_or_worth_another_try() -> None:
+def test_a_close_code_is_an_error_or_allows_a_retry() -> None:
     assert isinstance(error_of_close_code(4401), Unauthorized)
     assert isinstance(error_of_close_code(4404, "no session x"), NotFound)
     assert error_of_close_code(4408) is None

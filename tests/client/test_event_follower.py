@@ -1,4 +1,4 @@
-"""A follower sees every event once and in order, whatever happens to its connection."""
+"""A follower gets every event once and in order, also after its connection was cut."""
 
 import asyncio
 import os
@@ -14,25 +14,25 @@ from support.wire import Wire
 
 FULL = os.environ.get("BULLPEN_FAULTS") == "full"
 CUTS = 1000 if FULL else 100
-SECONDS = 1800 if FULL else 200
+DEADLINE = 1800 if FULL else 200  # seconds
 
 
-class Writer:
-    """Makes events, never many more than were seen: a follower too far behind gets a snapshot instead."""
+class EventWriter:
+    """Causes events, at most 20 more than were read: a slower follower would get a snapshot instead."""
 
     def __init__(self, client: Client, session_id: str) -> None:
-        self.done = False
+        self.stopped = False
         self._client = client
         self._session_id = session_id
-        self._room = asyncio.Semaphore(20)
+        self._permits = asyncio.Semaphore(20)
 
-    def seen(self) -> None:
-        self._room.release()
+    def count_read(self) -> None:
+        self._permits.release()
 
     async def run(self) -> None:
         number = 0
-        while not self.done:
-            await self._room.acquire()
+        while not self.stopped:
+            await self._permits.acquire()
             number += 1
             await self._client.change_session(self._session_id, title=f"title {number}")
 
@@ -47,7 +47,7 @@ async def collect(client: Client, session_id: str, upto: int, after: int = 0) ->
     return seen
 
 
-async def test_what_happened_before_comes_first_then_what_happens(client: Client, server: Server) -> None:
+async def test_past_events_come_first_and_then_new_ones(client: Client, server: Server) -> None:
     session = await client.create_session(location_path=str(server.workspace))
     async with asyncio.timeout(60), aclosing(client.follow(session.id)) as events:
         assert (await anext(events)).type == "session_start"
@@ -56,7 +56,7 @@ async def test_what_happened_before_comes_first_then_what_happens(client: Client
         assert (changed.seq, changed.type, changed.data["title"]) == (2, "session_changed", "new")
 
 
-async def test_one_can_begin_anywhere(client: Client, server: Server) -> None:
+async def test_a_follower_can_begin_after_any_event(client: Client, server: Server) -> None:
     session = await client.create_session(location_path=str(server.workspace))
     for number in range(5):
         await client.change_session(session.id, title=f"{number}")
@@ -64,25 +64,25 @@ async def test_one_can_begin_anywhere(client: Client, server: Server) -> None:
         assert [event.seq for event in await collect(client, session.id, 6, after=3)] == [4, 5, 6]
 
 
-@pytest.mark.timeout(SECONDS + 60)
-async def test_cuts_lose_and_double_nothing(
+@pytest.mark.timeout(DEADLINE + 60)
+async def test_cuts_lose_and_repeat_no_event(
     cut_client: Client, client: Client, wire: Wire, server: Server
 ) -> None:
     session = await client.create_session(location_path=str(server.workspace))
-    chance = random.Random(11)
-    wire.scissors = lambda direction, nth: direction == "down" and chance.random() < (0.2 if nth else 0.02)
-    writer = Writer(client, session.id)
+    generator = random.Random(11)
+    wire.scissors = lambda direction, nth: direction == "down" and generator.random() < (0.2 if nth else 0.02)
+    writer = EventWriter(client, session.id)
     seen: list[Event] = []
-    async with asyncio.timeout(SECONDS), asyncio.TaskGroup() as tasks:
+    async with asyncio.timeout(DEADLINE), asyncio.TaskGroup() as tasks:
         tasks.create_task(writer.run())
         async with aclosing(cut_client.follow(session.id)) as events:
             async for event in events:
                 seen.append(event)
-                writer.seen()
+                writer.count_read()
                 if wire.cuts >= CUTS:
                     break
-        writer.done = True
-        writer.seen()
+        writer.stopped = True
+        writer.count_read()
     stored: list[Event] = []
     while len(stored) < len(seen):
         stored += (await client.events(session.id, after=len(stored))).events
@@ -90,7 +90,7 @@ async def test_cuts_lose_and_double_nothing(
     assert seen == stored[: len(seen)]
 
 
-async def test_a_killed_server_loses_and_doubles_nothing(client: Client, server: Server) -> None:
+async def test_a_killed_server_loses_and_repeats_no_event(client: Client, server: Server) -> None:
     session = await client.create_session(location_path=str(server.workspace))
     async with asyncio.timeout(120), asyncio.TaskGroup() as tasks:
         following = tasks.create_task(collect(client, session.id, 30))
@@ -103,7 +103,7 @@ async def test_a_killed_server_loses_and_doubles_nothing(client: Client, server:
     assert seen == (await client.events(session.id)).events
 
 
-async def test_following_what_is_not_there_ends(client: Client) -> None:
+async def test_following_an_unknown_session_is_an_error(client: Client) -> None:
     async with asyncio.timeout(60):
         with pytest.raises(NotFound):
             await anext(client.follow("nothing"))

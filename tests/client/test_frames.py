@@ -1,4 +1,4 @@
-"""Messages of a terminal's socket become values."""
+"""Parse the messages of a terminal's socket into frames."""
 
 import json
 from typing import Any
@@ -9,7 +9,7 @@ from bullpen.client import ActivityFrame, ErrorFrame, ExitFrame, HistoryFrame, O
 from bullpen.client.frames import InputAccepted, parse_frame
 
 
-def test_a_binary_frame_is_an_offset_and_bytes() -> None:
+def test_a_binary_frame_has_an_offset_and_bytes() -> None:
     frame = parse_frame((258).to_bytes(8, "big") + b"\xffdata")
     assert frame == OutputFrame(258, b"\xffdata")
     assert isinstance(frame, OutputFrame)
@@ -30,10 +30,10 @@ def test_a_binary_frame_is_an_offset_and_bytes() -> None:
         ),
     ],
 )
-def test_a_text_frame_is_known_by_its_type(message: dict[str, Any], frame: object) -> None:
+def test_a_text_frame_is_parsed_by_its_type(message: dict[str, Any], frame: object) -> None:
     assert parse_frame(json.dumps(message)) == frame
 
 
 @pytest.mark.parametrize("message", [{"type": "something new"}, {}, [], {"type": "ack", "n": "3"}])
-def test_a_message_newer_than_this_client_is_passed_over(message: object) -> None:
+def test_an_unknown_message_is_ignored(message: object) -> None:
     assert parse_frame(json.dumps(message)) is None

@@ -1,4 +1,4 @@
-"""Our HTTP against servers that speak it well, badly or not at all."""
+"""The HTTP client with servers that send valid, invalid or no responses."""
 
 import asyncio
 
@@ -16,9 +16,9 @@ HELLO = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
-async def body_of(pool: ConnectionPool, call: OutgoingRequest = GET, most: int = 1 << 20) -> bytes:
-    async with pool.send(call) as response:
-        return await response.read(most)
+async def body_of(pool: ConnectionPool, request: OutgoingRequest = GET, max_bytes: int = 1 << 20) -> bytes:
+    async with pool.send(request) as response:
+        return await response.read(max_bytes)
 
 
 @pytest.mark.parametrize(
@@ -38,11 +38,11 @@ async def test_a_body_is_read_to_its_end(answer: bytes) -> None:
         assert await body_of(pool) == b"hello"
 
 
-async def test_an_answer_without_a_body_has_none() -> None:
-    async with scripted(b"HTTP/1.1 204 No Content\r\n\r\n", HELLO) as (other, pool):
+async def test_a_response_without_a_body_is_empty() -> None:
+    async with scripted(b"HTTP/1.1 204 No Content\r\n\r\n", HELLO) as (fake_server, pool):
         assert await body_of(pool) == b""
         assert await body_of(pool) == b"hello"
-        assert other.connections == 1
+        assert fake_server.connections == 1
 
 
 async def test_header_names_are_in_lower_case() -> None:
@@ -54,11 +54,11 @@ async def test_header_names_are_in_lower_case() -> None:
 
 
 @pytest.mark.parametrize("answer", [HELLO, CHUNKED + b"5\r\nhello\r\n0\r\n\r\n"], ids=["a length", "chunks"])
-async def test_requests_one_after_another_share_a_connection(answer: bytes) -> None:
-    async with scripted(answer, answer, answer) as (other, pool):
+async def test_consecutive_requests_share_a_connection(answer: bytes) -> None:
+    async with scripted(answer, answer, answer) as (fake_server, pool):
         for _ in range(3):
             assert await body_of(pool) == b"hello"
-        assert other.connections == 1
+        assert fake_server.connections == 1
 
 
 @pytest.mark.parametrize(
@@ -68,27 +68,27 @@ async def test_requests_one_after_another_share_a_connection(answer: bytes) -> N
         b"HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nhello",
         HELLO + b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged",
     ],
-    ids=["it says so", "version 1.0", "more came than was asked for"],
+    ids=["a header", "version 1.0", "bytes after the response"],
 )
-async def test_a_connection_is_not_used_again_when(answer: bytes) -> None:
-    async with scripted(answer, HELLO) as (other, pool):
+async def test_a_connection_is_not_used_again_after(answer: bytes) -> None:
+    async with scripted(answer, HELLO) as (fake_server, pool):
         assert await body_of(pool) == b"hello"
         assert await body_of(pool) == b"hello"
-        assert other.connections == 2
+        assert fake_server.connections == 2
 
 
 async def test_a_connection_is_not_used_again_when_its_body_was_not_read() -> None:
-    async with scripted(HELLO[:-1], HELLO) as (other, pool):
+    async with scripted(HELLO[:-1], HELLO) as (fake_server, pool):
         async with pool.send(GET):
             pass
         assert await body_of(pool) == b"hello"
-        assert other.connections == 2
+        assert fake_server.connections == 2
 
 
-async def test_requests_at_once_do_not_mix() -> None:
-    async with scripted(*[HELLO] * 30) as (other, pool):
+async def test_concurrent_requests_do_not_mix() -> None:
+    async with scripted(*[HELLO] * 30) as (fake_server, pool):
         assert set(await asyncio.gather(*(body_of(pool) for _ in range(30)))) == {b"hello"}
-        assert len(other.requests) == 30
+        assert len(fake_server.requests) == 30
 
 
 @pytest.mark.parametrize(
@@ -106,57 +106,57 @@ async def test_requests_at_once_do_not_mix() -> None:
         b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 50_000,
     ],
     ids=[
-        "nothing",
+        "no bytes",
         "half a head",
         "half a body",
         "half the chunks",
-        "a chunk of nonsense",
-        "two lengths of two kinds",
-        "two lengths",
-        "another protocol instead",
+        "an invalid chunk size",
+        "a length and chunks",
+        "two different lengths",
+        "an upgrade",
         "another protocol",
-        "a head without end",
+        "an endless head",
     ],
 )
-async def test_an_answer_is_broken_when_it_is(answer: bytes) -> None:
+async def test_an_invalid_response_is_an_error(answer: bytes) -> None:
     async with scripted(answer) as (_, pool):
         with pytest.raises(BrokenConnection):
             await body_of(pool)
 
 
-async def test_silence_is_given_up() -> None:
-    async with scripted(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel", b"") as (other, _):
-        pool = ConnectionPool(other.url, None, stall_seconds=0.05)
+async def test_a_silent_server_is_given_up() -> None:
+    async with scripted(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel", b"") as (fake_server, _):
+        pool = ConnectionPool(fake_server.url, None, stall_seconds=0.05)
         with pytest.raises(BrokenConnection):
             await body_of(pool)
 
 
-async def test_a_body_longer_than_its_reader_takes_is_left_alone() -> None:
+async def test_a_body_longer_than_the_limit_is_not_read() -> None:
     async with scripted(HELLO) as (_, pool):
         with pytest.raises(BodyTooLong):
-            await body_of(pool, most=4)
+            await body_of(pool, max_bytes=4)
 
 
-async def test_nobody_there_means_nothing_was_sent() -> None:
-    async with scripted() as (other, _):
+async def test_a_refused_connection_means_that_no_request_was_sent() -> None:
+    async with scripted() as (fake_server, _):
         pass
     with pytest.raises(ConnectFailed):
-        await body_of(ConnectionPool(other.url, None))
+        await body_of(ConnectionPool(fake_server.url, None))
 
 
 @pytest.mark.parametrize(
-    "call",
+    "request",
     [
         OutgoingRequest("GET", "/a b", {}),
         OutgoingRequest("GET", "/a\r\nX: y", {}),
         OutgoingRequest("GET", "/", {"X": "a\r\nY: b"}),
     ],
 )
-async def test_nothing_can_be_smuggled_into_a_request(call: OutgoingRequest) -> None:
-    async with scripted(HELLO) as (other, pool):
+async def test_headers_cannot_be_injected_into_a_request(request: OutgoingRequest) -> None:
+    async with scripted(HELLO) as (fake_server, pool):
         with pytest.raises(Invalid):
-            await body_of(pool, call)
-        assert other.requests == []
+            await body_of(pool, request)
+        assert fake_server.requests == []
 
 
 @pytest.mark.parametrize(
@@ -166,24 +166,24 @@ async def test_nothing_can_be_smuggled_into_a_request(call: OutgoingRequest) -> 
         ("http://LOCALHOST:{port}", "localhost:{port}"),
     ],
 )
-async def test_a_request_says_which_host_is_meant(url: str, host: str) -> None:
-    async with scripted(HELLO) as (other, _):
-        port = other.url.rpartition(":")[2]
+async def test_a_request_has_a_host_header_without_credentials(url: str, host: str) -> None:
+    async with scripted(HELLO) as (fake_server, _):
+        port = fake_server.url.rpartition(":")[2]
         await body_of(ConnectionPool(url.format(port=port), None))
-        assert f"Host: {host.format(port=port)}\r\n".encode() in other.requests[0]
-        assert b"secret" not in other.requests[0]
+        assert f"Host: {host.format(port=port)}\r\n".encode() in fake_server.requests[0]
+        assert b"secret" not in fake_server.requests[0]
 
 
-async def test_a_body_goes_out_with_its_length() -> None:
-    async with scripted(HELLO, HELLO, HELLO) as (other, pool):
+async def test_a_request_body_is_sent_with_its_length() -> None:
+    async with scripted(HELLO, HELLO, HELLO) as (fake_server, pool):
         await body_of(pool, OutgoingRequest("POST", "/x", {}))
         await body_of(pool, OutgoingRequest("POST", "/x", {}, b""))
         await body_of(pool)
-        lengths = [b"Content-Length: 0\r\n" in request for request in other.requests]
+        lengths = [b"Content-Length: 0\r\n" in sent for sent in fake_server.requests]
         assert lengths == [True, True, False]
 
 
-async def test_a_proxy_of_the_environment_is_not_shown_the_token(
+async def test_no_token_is_sent_to_a_proxy_of_the_environment(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with scripted(HELLO) as (proxy, _):

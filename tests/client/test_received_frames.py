@@ -1,4 +1,4 @@
-"""No byte twice, none left out, and the server hears how far a screen is."""
+"""Received output has no byte twice and no gap, and drawn output is acknowledged."""
 
 import asyncio
 
@@ -16,26 +16,26 @@ def test_bytes_known_from_an_earlier_connection_are_dropped() -> None:
     assert incoming.position == 5
 
 
-def test_a_hole_is_noticed() -> None:
+def test_a_gap_is_an_error() -> None:
     incoming = ReceivedFrames(after=3, may_skip=False)
     with pytest.raises(MissingOutput):
         incoming.remove_known(OutputFrame(4, b"x"))
     assert incoming.position == 3
 
 
-def test_a_history_says_where_output_goes_on() -> None:
+def test_a_history_sets_the_offset_at_which_output_continues() -> None:
     incoming = ReceivedFrames(after=None, may_skip=False)
     incoming.remove_known(HistoryFrame(100, 80, 24, b"screen"))
     assert incoming.remove_known(OutputFrame(100, b"a")) == OutputFrame(100, b"a")
     assert incoming.position == 101
 
 
-def test_without_a_history_the_first_byte_says_where_we_are() -> None:
+def test_without_a_history_the_first_output_sets_the_offset() -> None:
     incoming = ReceivedFrames(after=None, may_skip=False)
     assert incoming.remove_known(OutputFrame(7, b"a")) == OutputFrame(7, b"a")
 
 
-def test_a_screen_acknowledges_what_it_has_drawn_now_and_then() -> None:
+def test_a_screen_acknowledges_drawn_output_in_intervals() -> None:
     incoming = ReceivedFrames(after=0, may_skip=True)
     assert not incoming.mark_drawn(OutputFrame(0, b"x" * 1000))
     assert incoming.take_acknowledgement() is None
@@ -44,24 +44,24 @@ def test_a_screen_acknowledges_what_it_has_drawn_now_and_then() -> None:
     assert incoming.take_acknowledgement() is None
 
 
-def test_one_who_wants_every_byte_acknowledges_nothing() -> None:
+def test_a_reader_that_needs_every_byte_acknowledges_nothing() -> None:
     incoming = ReceivedFrames(after=0, may_skip=False)
     assert not incoming.mark_drawn(OutputFrame(0, b"x" * 1_000_000))
     assert incoming.take_acknowledgement() is None
 
 
-async def test_the_socket_waits_for_a_reader_who_is_far_behind() -> None:
+async def test_the_socket_waits_for_a_slow_reader() -> None:
     incoming = ReceivedFrames(after=0, may_skip=False)
-    much = OutputFrame(0, b"x" * 5_000_000)
+    large = OutputFrame(0, b"x" * 5_000_000)
     async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
-        putting = tasks.create_task(incoming.put(much))
+        putting = tasks.create_task(incoming.put(large))
         await asyncio.sleep(0)
         assert not putting.done()
-        assert await incoming.get() == much
+        assert await incoming.get() == large
         await putting
 
 
-async def test_the_end_stays_the_end() -> None:
+async def test_after_the_end_there_are_no_more_frames() -> None:
     incoming = ReceivedFrames(after=0, may_skip=False)
     await incoming.put(ExitFrame(0, None))
     await incoming.put(None)

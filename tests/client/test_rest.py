@@ -1,4 +1,4 @@
-"""Requests survive cuts and restarts, and have their effect once."""
+"""Requests succeed after cuts and restarts, and have their effect once."""
 
 import asyncio
 import random
@@ -12,22 +12,22 @@ from support.server import Server
 from support.wire import Wire
 
 
-async def test_an_order_whose_answer_is_cut_off_is_carried_out_once(
+async def test_a_request_whose_response_is_cut_off_has_one_effect(
     cut_client: Client, client: Client, wire: Wire, workspace: Path
 ) -> None:
     await cut_client.health()
-    chance = random.Random(3)
-    wire.scissors = lambda direction, _nth: chance.random() < (0.3 if direction == "down" else 0.1)
+    generator = random.Random(3)
+    wire.scissors = lambda direction, _nth: generator.random() < (0.3 if direction == "down" else 0.1)
     for number in range(12):
-        await cut_client.create_session(location_path=str(workspace), title=f"order {number}")
+        await cut_client.create_session(location_path=str(workspace), title=f"session {number}")
     wire.scissors = lambda _direction, _nth: False
     assert wire.cuts > 2
     assert sorted(session.title for session in await client.sessions()) == sorted(
-        f"order {number}" for number in range(12)
+        f"session {number}" for number in range(12)
     )
 
 
-async def test_a_purge_whose_answer_is_cut_off_is_no_error(
+async def test_a_purge_whose_response_is_cut_off_is_no_error(
     cut_client: Client, client: Client, wire: Wire, workspace: Path
 ) -> None:
     session = await cut_client.create_session(location_path=str(workspace))
@@ -38,7 +38,7 @@ async def test_a_purge_whose_answer_is_cut_off_is_no_error(
     assert await client.sessions() == []
 
 
-async def test_a_removal_whose_answer_is_cut_off_tells_what_can_be_restored(
+async def test_a_removal_whose_response_is_cut_off_returns_the_entry_in_the_trash(
     cut_client: Client, client: Client, wire: Wire, workspace: Path
 ) -> None:
     repository = await cut_client.add_repository(str(Repo(workspace / "site").path))
@@ -62,7 +62,7 @@ async def test_requests_wait_for_a_server_that_is_being_restarted(client: Client
         assert (await asking).id == session.id
 
 
-async def test_patience_ends(wire: Wire, server: Server) -> None:
+async def test_a_request_fails_when_the_patience_has_passed(wire: Wire, server: Server) -> None:
     async with Client(wire.url, server.token, patience=0.3) as client:
         await client.health()
         wire.scissors = lambda _direction, _nth: True

@@ -1,4 +1,4 @@
-"""The client for code that does not await."""
+"""The synchronous client."""
 
 import asyncio
 from itertools import islice
@@ -11,7 +11,7 @@ from bullpen.domain.errors import NotFound
 from support.server import Server
 
 
-def tour(server: Server, workspace: Path) -> None:
+def use_every_feature(server: Server, workspace: Path) -> None:
     with SyncClient(server.url, server.token) as client:
         session = client.create_session(location_path=str(workspace), title="plain")
         worker = client.add_worker(session.id)
@@ -26,9 +26,11 @@ def tour(server: Server, workspace: Path) -> None:
             client.session("nothing")
 
 
-async def test_the_sync_face_does_the_same_things(server: Server, workspace: Path) -> None:
+async def test_the_synchronous_client_uses_sessions_terminals_and_events(
+    server: Server, workspace: Path
+) -> None:
     async with asyncio.timeout(60):
-        await asyncio.to_thread(tour, server, workspace)
+        await asyncio.to_thread(use_every_feature, server, workspace)
 
 
 async def test_errors_of_a_terminal_reach_its_reader(server: Server) -> None:
@@ -43,7 +45,7 @@ async def test_errors_of_a_terminal_reach_its_reader(server: Server) -> None:
         await asyncio.to_thread(read)
 
 
-def test_it_has_every_method_of_the_other() -> None:
-    others = {name for name in vars(Client) if not name.startswith("_")}
+def test_the_synchronous_client_has_every_method_of_the_asynchronous_one() -> None:
+    own = {name for name in vars(Client) if not name.startswith("_")}
     inherited = {name for each in Client.__mro__[1:-1] for name in vars(each) if not name.startswith("_")}
-    assert others | inherited <= {name for name in dir(SyncClient) if not name.startswith("_")}
+    assert own | inherited <= {name for name in dir(SyncClient) if not name.startswith("_")}

@@ -1,4 +1,4 @@
-"""A task beside a body of code."""
+"""A background task that runs during a block of code."""
 
 import asyncio
 
@@ -7,7 +7,7 @@ import pytest
 from bullpen.client.tasks import background_task
 
 
-async def test_the_task_ends_with_the_body() -> None:
+async def test_the_task_is_cancelled_at_the_end_of_the_block() -> None:
     ended = asyncio.Event()
 
     async def work() -> None:
@@ -21,13 +21,13 @@ async def test_the_task_ends_with_the_body() -> None:
     assert ended.is_set()
 
 
-async def test_an_error_of_the_body_comes_out_as_it_is() -> None:
+async def test_an_error_of_the_block_is_raised_unchanged() -> None:
     with pytest.raises(ValueError, match="mine"):
         async with background_task(asyncio.sleep(60)):
             raise ValueError("mine")
 
 
-async def test_an_error_of_the_task_ends_the_body_and_comes_out_as_it_is() -> None:
+async def test_an_error_of_the_task_cancels_the_block_and_is_raised_unchanged() -> None:
     async def work() -> None:
         raise KeyError("its")
 
@@ -36,7 +36,7 @@ async def test_an_error_of_the_task_ends_the_body_and_comes_out_as_it_is() -> No
             await asyncio.Event().wait()
 
 
-async def test_being_cancelled_is_passed_on() -> None:
+async def test_a_cancellation_is_passed_on() -> None:
     async def waiting() -> None:
         async with background_task(asyncio.sleep(60)):
             await asyncio.Event().wait()

@@ -1,4 +1,4 @@
-"""A terminal through cuts and kills: every byte out once, every batch in once."""
+"""A terminal after cuts and kills: every byte of output and every batch of input arrives once."""
 
 import asyncio
 import os
@@ -16,7 +16,7 @@ from support.tui import TuiTalk, define_tui
 from support.wire import Wire
 
 FULL = os.environ.get("BULLPEN_FAULTS") == "full"
-SECONDS = 1800 if FULL else 200
+DEADLINE = 1800 if FULL else 200  # seconds
 
 JOURNAL = """
 import os, sys, tty
@@ -35,41 +35,41 @@ async def new_terminal(server: Server) -> tuple[str, str]:
 
 
 async def read_until(terminal: Terminal, text: bytes) -> bytes:
-    """What is drawn until a text has come."""
-    seen = b""
+    """Return the output up to this text."""
+    output = b""
     async for frame in terminal:
         if isinstance(frame, HistoryFrame | OutputFrame):
-            seen += frame.data
-        if text in seen:
+            output += frame.data
+        if text in output:
             break
-    return seen
+    return output
 
 
 async def read_to_the_end(terminal: Terminal) -> list[Frame]:
     return [frame async for frame in terminal]
 
 
-async def test_the_activity_of_an_agent_comes_with_every_change(client: Client, server: Server) -> None:
+async def test_every_change_of_an_agents_activity_is_received(client: Client, server: Server) -> None:
     await define_tui(server)
     talk = await TuiTalk.begin(server)
     worker = await talk.worker()
     async with asyncio.timeout(60), client.terminal(talk.id, worker["id"]) as terminal:
-        told: list[str] = []
+        activities: list[str] = []
         async for frame in terminal:
             if not isinstance(frame, ActivityFrame):
                 continue
-            told.append(frame.activity)
+            activities.append(frame.activity)
             assert frame.why
-            if told == ["idle"]:
+            if activities == ["idle"]:
                 await talk.prompt("[[work 0.6]] [[ask]]")
             if frame.activity == "asking":
                 break
-    assert told == ["idle", "active", "asking"]
+    assert activities == ["idle", "active", "asking"]
 
 
-async def test_history_comes_first_then_what_the_program_says(client: Client, server: Server) -> None:
-    where = await new_terminal(server)
-    async with asyncio.timeout(60), client.terminal(*where) as terminal:
+async def test_history_comes_first_and_then_output(client: Client, server: Server) -> None:
+    ids = await new_terminal(server)
+    async with asyncio.timeout(60), client.terminal(*ids) as terminal:
         async for frame in terminal:
             if isinstance(frame, HistoryFrame | OutputFrame):
                 assert isinstance(frame, HistoryFrame)
@@ -78,9 +78,9 @@ async def test_history_comes_first_then_what_the_program_says(client: Client, se
         assert b"42\r\n" in await read_until(terminal, b"42\r\n")
 
 
-async def test_the_exit_comes_last_and_input_after_it_is_refused(client: Client, server: Server) -> None:
-    where = await new_terminal(server)
-    async with asyncio.timeout(60), client.terminal(*where) as terminal:
+async def test_the_exit_is_the_last_frame_and_later_input_is_refused(client: Client, server: Server) -> None:
+    ids = await new_terminal(server)
+    async with asyncio.timeout(60), client.terminal(*ids) as terminal:
         await terminal.write(b"exit 7\n")
         frames = await read_to_the_end(terminal)
         assert frames[-1] == ExitFrame(7, None)
@@ -89,103 +89,103 @@ async def test_the_exit_comes_last_and_input_after_it_is_refused(client: Client,
             await terminal.flush()
 
 
-async def test_the_size_is_ours_to_say(client: Client, server: Server) -> None:
-    where = await new_terminal(server)
-    async with asyncio.timeout(60), client.terminal(*where) as terminal:
+async def test_the_client_sets_the_size(client: Client, server: Server) -> None:
+    ids = await new_terminal(server)
+    async with asyncio.timeout(60), client.terminal(*ids) as terminal:
         terminal.resize(111, 37)
         await terminal.write(b"stty size\n")
         assert b"37 111" in await read_until(terminal, b"37 111")
 
 
-async def test_a_worker_that_is_not_there_is_an_error(client: Client, server: Server) -> None:
+async def test_an_unknown_worker_is_an_error(client: Client, server: Server) -> None:
     session = await server.new_session()
-    async with asyncio.timeout(60), client.terminal(session["id"], "nobody") as terminal:
+    async with asyncio.timeout(60), client.terminal(session["id"], "missing") as terminal:
         with pytest.raises(NotFound):
             await read_to_the_end(terminal)
 
 
-@pytest.mark.timeout(SECONDS + 60)
-async def test_output_is_whole_over_cuts(
+@pytest.mark.timeout(DEADLINE + 60)
+async def test_output_is_complete_after_cuts(
     cut_client: Client, client: Client, wire: Wire, server: Server
 ) -> None:
-    where = await new_terminal(server)
+    ids = await new_terminal(server)
     cuts = 300 if FULL else 30
-    chance = random.Random(5)
-    async with asyncio.timeout(SECONDS), cut_client.terminal(*where, after=0) as terminal:
+    generator = random.Random(5)
+    async with asyncio.timeout(DEADLINE), cut_client.terminal(*ids, after=0) as terminal:
         await terminal.write(b"seq 1 200000; exit\n")
         wire.scissors = lambda direction, nth: (
-            direction == "down" and nth > 0 and wire.cuts < cuts and chance.random() < 0.2
+            direction == "down" and nth > 0 and wire.cuts < cuts and generator.random() < 0.2
         )
         frames = await read_to_the_end(terminal)
     stream = b"".join(frame.data for frame in frames if isinstance(frame, OutputFrame))
-    stored = b"".join([piece.data async for piece in client.output(*where)])
+    stored = b"".join([piece.data async for piece in client.output(*ids)])
     assert wire.cuts > 10
     assert not any(isinstance(frame, HistoryFrame) for frame in frames)
     assert stream == stored
     assert b"\r\n".join(b"%d" % number for number in range(1, 200001)) in stream
 
 
-@pytest.mark.timeout(SECONDS + 60)
-async def test_each_batch_is_read_once_over_cuts(
+@pytest.mark.timeout(DEADLINE + 60)
+async def test_each_batch_of_input_is_read_once_after_cuts(
     cut_client: Client, wire: Wire, server: Server, tmp_path: Path
 ) -> None:
-    where = await new_terminal(server)
+    ids = await new_terminal(server)
     journal = tmp_path / "journal"
     (tmp_path / "journal.py").write_text(JOURNAL)
-    chance = random.Random(9)
+    generator = random.Random(9)
     batches = [b"<%d>" % number for number in range(2000 if FULL else 300)]
-    async with asyncio.timeout(SECONDS), cut_client.terminal(*where) as terminal:
+    async with asyncio.timeout(DEADLINE), cut_client.terminal(*ids) as terminal:
         await terminal.write(f"{sys.executable} {tmp_path}/journal.py {journal}\n".encode())
         await read_until(terminal, b"ready")
-        wire.scissors = lambda _direction, nth: chance.random() < (0.1 if nth else 0.01)
+        wire.scissors = lambda _direction, nth: generator.random() < (0.1 if nth else 0.01)
         for batch in batches:
             await terminal.write(batch)
-            if chance.random() < 0.3:
+            if generator.random() < 0.3:
                 await terminal.flush()
         await terminal.flush()
     assert wire.cuts > 10
-    await server_has_written(journal, b"".join(batches))
+    await check_journal(journal, b"".join(batches))
 
 
-@pytest.mark.timeout(SECONDS + 60)
-async def test_each_batch_is_read_once_over_kills_of_the_server(
+@pytest.mark.timeout(DEADLINE + 60)
+async def test_each_batch_of_input_is_read_once_after_kills_of_the_server(
     client: Client, server: Server, tmp_path: Path
 ) -> None:
-    where = await new_terminal(server)
+    ids = await new_terminal(server)
     journal = tmp_path / "journal"
     (tmp_path / "journal.py").write_text(JOURNAL)
     written: list[bytes] = []
-    over = asyncio.Event()
+    stopped = asyncio.Event()
 
-    async def type_on(terminal: Terminal) -> None:
-        while not over.is_set():
+    async def type_until_stopped(terminal: Terminal) -> None:
+        while not stopped.is_set():
             written.append(b"<%d>" % len(written))
             await terminal.write(written[-1])
             await asyncio.sleep(0.002)
         await terminal.flush()
 
-    async with asyncio.timeout(SECONDS), client.terminal(*where) as terminal:
+    async with asyncio.timeout(DEADLINE), client.terminal(*ids) as terminal:
         await terminal.write(f"{sys.executable} {tmp_path}/journal.py {journal}\n".encode())
         await read_until(terminal, b"ready")
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(type_on(terminal))
+            tasks.create_task(type_until_stopped(terminal))
             for _ in range(20 if FULL else 3):
                 await server.restart()
-            over.set()
-    await server_has_written(journal, b"".join(written))
+            stopped.set()
+    await check_journal(journal, b"".join(written))
 
 
-async def server_has_written(journal: Path, expected: bytes) -> None:
-    """The program reads what the keeper took a moment later; then the journal must be exactly this."""
+async def check_journal(journal: Path, expected: bytes) -> None:
+    """Check that the program has read exactly this input. It reads a moment after the keeper accepted it."""
     async with asyncio.timeout(60):
         while len(journal.read_bytes()) < len(expected):
             await asyncio.sleep(0.01)
     assert journal.read_bytes() == expected
 
 
-async def test_an_end_that_was_missed_is_told_after_the_restart(client: Client, server: Server) -> None:
-    where = await new_terminal(server)
-    async with asyncio.timeout(60), client.terminal(*where) as terminal:
+async def test_an_exit_during_a_restart_is_received_afterwards(client: Client, server: Server) -> None:
+    ids = await new_terminal(server)
+    async with asyncio.timeout(60), client.terminal(*ids) as terminal:
         await terminal.write(b"echo rea''dy; read line; exit 5\n")
         await read_until(terminal, b"ready")
         await terminal.write(b"go\n")

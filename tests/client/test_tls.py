@@ -1,4 +1,4 @@
-"""The client reaches a server behind a certificate, and nobody who only claims to be it."""
+"""The client trusts the configured certificate of a server, and no other one."""
 
 import asyncio
 from contextlib import aclosing
@@ -15,9 +15,7 @@ def discovery(server: TlsServer, certificate: Certificate | None) -> ServerDisco
     return ServerDiscovery(server.home, env, certificate.certificate if certificate else None)
 
 
-async def test_a_certificate_of_the_settings_is_trusted(
-    tls_server: TlsServer, certificate: Certificate
-) -> None:
+async def test_the_configured_certificate_is_trusted(tls_server: TlsServer, certificate: Certificate) -> None:
     async with asyncio.timeout(30), Client(discovery=discovery(tls_server, certificate)) as client:
         session = await client.create_session(location_path=str(tls_server.workspace))
         assert [each.id for each in await client.sessions()] == [session.id]

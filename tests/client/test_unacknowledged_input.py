@@ -1,11 +1,11 @@
-"""Input keeps its numbers until it is taken."""
+"""Input keeps its numbers until the server acknowledges it."""
 
 import base64
 
 from bullpen.client.unacknowledged_input import MAX_BATCH_BYTES, UnacknowledgedInput
 
 
-def waiting(outgoing: UnacknowledgedInput, after: int = 0) -> list[tuple[int, bytes]]:
+def unacknowledged(outgoing: UnacknowledgedInput, after: int = 0) -> list[tuple[int, bytes]]:
     return [(batch.n, batch.data) for batch in outgoing.after(after)]
 
 
@@ -13,16 +13,16 @@ def test_batches_are_numbered_from_one_without_gaps() -> None:
     outgoing = UnacknowledgedInput()
     for data in (b"a", b"b", b"c"):
         outgoing.add(data)
-    assert waiting(outgoing) == [(1, b"a"), (2, b"b"), (3, b"c")]
+    assert unacknowledged(outgoing) == [(1, b"a"), (2, b"b"), (3, b"c")]
 
 
-def test_what_was_taken_is_not_sent_again_and_the_rest_keeps_its_numbers() -> None:
+def test_acknowledged_input_is_not_sent_again_and_other_input_keeps_its_numbers() -> None:
     outgoing = UnacknowledgedInput()
     for data in (b"a", b"b", b"c"):
         outgoing.add(data)
     outgoing.acknowledge(2)
     outgoing.add(b"d")
-    assert waiting(outgoing) == [(3, b"c"), (4, b"d")]
+    assert unacknowledged(outgoing) == [(3, b"c"), (4, b"d")]
     outgoing.acknowledge(4)
     assert not outgoing
     assert outgoing.size == 0
@@ -34,17 +34,17 @@ def test_an_old_acknowledgement_changes_nothing() -> None:
     outgoing.acknowledge(1)
     outgoing.add(b"b")
     outgoing.acknowledge(1)
-    assert waiting(outgoing) == [(2, b"b")]
+    assert unacknowledged(outgoing) == [(2, b"b")]
 
 
-def test_much_input_is_cut_into_batches_that_join_to_the_same() -> None:
+def test_large_input_is_cut_into_batches() -> None:
     outgoing = UnacknowledgedInput()
     data = bytes(range(256)) * 400
     assert outgoing.add(data) == -(-len(data) // MAX_BATCH_BYTES)
-    assert b"".join(piece for _, piece in waiting(outgoing)) == data
+    assert b"".join(piece for _, piece in unacknowledged(outgoing)) == data
 
 
-def test_a_batch_taken_while_others_are_being_sent_is_no_hole() -> None:
+def test_a_batch_acknowledged_while_others_are_sent_leaves_no_gap() -> None:
     outgoing = UnacknowledgedInput()
     for data in (b"a", b"b", b"c"):
         outgoing.add(data)
@@ -55,7 +55,7 @@ def test_a_batch_taken_while_others_are_being_sent_is_no_hole() -> None:
     assert [batch.n for batch in sending] == [2, 3, 4]
 
 
-def test_text_travels_as_text_and_other_bytes_as_base64() -> None:
+def test_text_is_sent_as_text_and_other_bytes_as_base64() -> None:
     outgoing = UnacknowledgedInput()
     outgoing.add("ä".encode())
     outgoing.add(b"\xff\x00")

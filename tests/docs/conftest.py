@@ -1,4 +1,4 @@
-"""A private PostgreSQL for the page that speaks of one."""
+"""Fixture: a private PostgreSQL cluster for the examples of docs/operations.md."""
 
 from support.databases import cluster
 

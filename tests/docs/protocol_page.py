@@ -1,4 +1,4 @@
-"""docs/protocol.md in pieces: what it says of each route, and its examples."""
+"""Parse docs/protocol.md: the section of each route, and its examples."""
 
 import json
 import re
@@ -11,7 +11,7 @@ SECTION = re.compile(r"^### `(\w+) (/\S*)`\n(.*?)(?=^##|\Z)", re.MULTILINE | re.
 RULE = re.compile(r"^\*(\w+)(?: → (\d+))?(, with Idempotency-Key)?\*$", re.MULTILINE)
 BLOCK = re.compile(r"^```json (\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
-# The ids the examples use; a test puts real ones in their place.
+# The ids in the examples; a test replaces them with real ones.
 SESSION = "4c0f1f0e-3a52-4a0e-9d0b-6a5f1b1d2c01"
 WORKER = "9b7e2c44-5d0a-4b53-8f0e-1d2f3a4b5c02"
 REPOSITORY = "1f6d3b9a-7c21-4e5d-a3b8-0c9d8e7f6a03"
@@ -21,7 +21,7 @@ HOME = "/home/ada"
 
 
 class Section(NamedTuple):
-    """What the page says of one route."""
+    """The section of one route."""
 
     method: str
     path: str
@@ -34,7 +34,7 @@ class Section(NamedTuple):
     @property
     def rule(self) -> re.Match[str]:
         found = RULE.search(self.text)
-        assert found, f"{self.name} does not state who may call it"
+        assert found, f"the section of {self.name} does not state its scope"
         return found
 
     def examples(self, kind: str) -> list[Any]:
@@ -42,7 +42,7 @@ class Section(NamedTuple):
 
 
 def examples(text: str, kind: str) -> Iterator[Any]:
-    """The JSON values in the blocks of a kind; a block may hold several."""
+    """Yield the JSON values in the blocks of a kind; a block may contain several."""
     rest = "".join(body for found, body in BLOCK.findall(text) if found == kind).strip()
     while rest:
         value, end = json.JSONDecoder().raw_decode(rest)

@@ -1,4 +1,4 @@
-"""What `docs/agents.md` says of real agents: those there are, and a run with the versions that are pinned."""
+"""`docs/agents.md` lists the built-in agents, their login signs and the results with pinned versions."""
 
 import json
 import re
@@ -20,18 +20,18 @@ def test_every_built_in_agent_is_in_the_table() -> None:
     assert sorted(ids) == sorted(builtin())
 
 
-def test_the_agents_a_session_gets_when_it_names_none_are_told_in_their_order() -> None:
-    (told,) = re.findall(r"the first that is installed of (.*?)\.", PAGE.read_text(), re.DOTALL)
-    assert re.findall(r"`([^`]+)`", told) == [*PREFERRED, DEMO]
+def test_the_page_lists_the_default_agents_in_their_order() -> None:
+    (sentence,) = re.findall(r"the first that is installed of (.*?)\.", PAGE.read_text(), re.DOTALL)
+    assert re.findall(r"`([^`]+)`", sentence) == [*PREFERRED, DEMO]
 
 
-def test_the_last_run_was_with_the_pinned_versions() -> None:
+def test_the_results_of_the_page_are_from_the_pinned_versions() -> None:
     pinned = json.loads((HERE / "package.json").read_text())["dependencies"]
     row = " | ".join(pinned[PACKAGES[agent]] for agent in AGENTS)
     assert f"| version | {row} |" in PAGE.read_text()
 
 
-def test_results_take_the_place_of_the_last_ones(tmp_path: Path) -> None:
+def test_new_results_replace_the_last_ones(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(f"before\n{results.BEGIN}\nold\n{results.END}\nafter\n")
     results.write(page, "new")
@@ -46,10 +46,10 @@ def test_results_are_not_written_to_a_page_without_a_place(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("agent", [id for id in builtin() if id != DEMO and not id.endswith("-tui")])
-def test_every_sign_of_a_login_is_told(agent: str) -> None:
+def test_every_login_sign_is_in_the_table(agent: str) -> None:
     table = PAGE.read_text().split("| agent | login signs |\n", 1)[1].split("\n\n", 1)[0]
     (row,) = [line for line in table.splitlines() if line.startswith(f"| `{agent}` |")]
     login = builtin()[agent].login
     assert all(f"`{name}`" in row for name in login.env)
-    assert all(place.rpartition("/")[2] in row for place in login.files)
+    assert all(file.rpartition("/")[2] in row for file in login.files)
     assert bool(login.hidden) == ("it may be in" in row)

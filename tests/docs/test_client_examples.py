@@ -1,4 +1,4 @@
-"""The examples of docs/client.md are run as they stand, at a real server."""
+"""The examples of docs/client.md run unchanged with a real server."""
 
 import asyncio
 import sys
@@ -7,10 +7,10 @@ from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from docs.fences import tries
+from docs.page_examples import uses_examples
 from support.server import Server
 
-AROUND = """
+PROGRAM = """
 import asyncio
 from bullpen.client import Client, SessionChanged, SessionList, SessionRemoved
 
@@ -22,19 +22,19 @@ asyncio.run(main())
 
 
 async def start(body: str, directory: Path, server: Server) -> asyncio.subprocess.Process:
-    """A program of the example, which the page leaves without its frame."""
+    """Start a program with the example as the body of `main`, which the page leaves out."""
     program = directory / "example.py"
-    program.write_text(AROUND.format(body=textwrap.indent(body, "    ")))
+    program.write_text(PROGRAM.format(body=textwrap.indent(body, "    ")))
     return await asyncio.create_subprocess_exec(
         sys.executable, "-u", program, env=server.environment(), stdout=PIPE, stderr=PIPE
     )
 
 
-@tries("docs/client.md", "from bullpen.client import Client")
+@uses_examples("docs/client.md", "from bullpen.client import Client")
 async def test_a_program_prompts_and_follows_until_the_turn_ends(
-    written: list[str], server: Server, tmp_path: Path
+    shown_examples: list[str], server: Server, tmp_path: Path
 ) -> None:
-    body = written[0].replace("/home/me/site", str(server.workspace))
+    body = shown_examples[0].replace("/home/me/site", str(server.workspace))
     program = await start(body, tmp_path, server)
     async with asyncio.timeout(60):
         out, err = await program.communicate()
@@ -43,18 +43,20 @@ async def test_a_program_prompts_and_follows_until_the_turn_ends(
     assert (types[-1], types.count("turn_end")) == ("turn_end", 1)
 
 
-async def until(last: bytes, stream: asyncio.StreamReader) -> AsyncIterator[bytes]:
-    """Its lines up to one, or to its end."""
+async def lines_until(last: bytes, stream: asyncio.StreamReader) -> AsyncIterator[bytes]:
+    """Yield the lines of a stream up to this line, or to its end."""
     async for line in stream:
         yield line
         if line == last:
             return
 
 
-@tries("docs/client.md", "async for news in client.dashboard()")
-async def test_a_program_is_told_of_every_session(written: list[str], server: Server, tmp_path: Path) -> None:
-    told = written[0].replace("...  #", "print(type(news).__name__)  #")
-    body = f"async with Client() as client:\n{textwrap.indent(told, '    ')}"
+@uses_examples("docs/client.md", "async for news in client.dashboard()")
+async def test_a_program_receives_every_change_of_the_session_list(
+    shown_examples: list[str], server: Server, tmp_path: Path
+) -> None:
+    loop = shown_examples[0].replace("...  #", "print(type(news).__name__)  #")
+    body = f"async with Client() as client:\n{textwrap.indent(loop, '    ')}"
     program = await start(body, tmp_path, server)
     assert program.stdout
     try:
@@ -64,7 +66,9 @@ async def test_a_program_is_told_of_every_session(written: list[str], server: Se
             assert await program.stdout.readline() == b"SessionChanged\n"
             await server.call("POST", f"/api/sessions/{session['id']}/complete")
             await server.call("DELETE", f"/api/sessions/{session['id']}?purge=true")
-            assert b"SessionRemoved\n" in [line async for line in until(b"SessionRemoved\n", program.stdout)]
+            assert b"SessionRemoved\n" in [
+                line async for line in lines_until(b"SessionRemoved\n", program.stdout)
+            ]
     finally:
         program.kill()
         await program.wait()

@@ -1,4 +1,4 @@
-"""The examples in docs/examples do what their first lines say, against a real server."""
+"""The programs in docs/examples do what their docstrings say, with a real server."""
 
 import asyncio
 import json
@@ -31,7 +31,7 @@ async def run(server: Server, name: str, *arguments: str) -> Done:
     return Done(process.returncode, out.decode(), err.decode())
 
 
-def test_every_example_is_tried_here() -> None:
+def test_every_example_is_used_in_this_file() -> None:
     source = Path(__file__).read_text()
     assert [path.name for path in EXAMPLES.glob("*.py") if f'"{path.name}"' not in source] == []
 
@@ -46,12 +46,12 @@ async def test_a_ci_job_prints_the_output_and_exits_with_the_code(server: Server
     assert (session["status"], session["title"][:4]) == ("completed", "ci: ")
 
 
-async def test_a_ci_job_whose_program_is_not_there_fails(server: Server) -> None:
+async def test_a_ci_job_with_a_missing_program_fails(server: Server) -> None:
     done = await run(server, "ci_job.py", str(server.workspace), "no-such-program")
     assert (done.code, done.err) == (127, "")
 
 
-async def test_a_ci_job_goes_on_over_a_killed_server(server: Server, workspace: Path) -> None:
+async def test_a_ci_job_continues_while_the_server_is_killed(server: Server, workspace: Path) -> None:
     script = "touch begun; while [ ! -e go ]; do sleep 0.05; done; echo ended $((1 + 1)); exit 3"
     process = await start(server, "ci_job.py", str(workspace), "sh", "-c", script)
     async with asyncio.timeout(60):
@@ -64,56 +64,56 @@ async def test_a_ci_job_goes_on_over_a_killed_server(server: Server, workspace: 
     assert out.count(b"ended 2\r\n") == 1
 
 
-class Chat:
-    """A webhook that keeps what it is told."""
+class FakeChat:
+    """A webhook that records the lines it receives."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.url = ""
-        self._heard = asyncio.Condition()
+        self._received = asyncio.Condition()
 
     @classmethod
     @asynccontextmanager
-    async def open(cls) -> AsyncIterator["Chat"]:
+    async def open(cls) -> AsyncIterator["FakeChat"]:
         chat = cls()
-        server = await asyncio.start_server(chat._take, "127.0.0.1", 0)
+        server = await asyncio.start_server(chat._receive, "127.0.0.1", 0)
         chat.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/hook"
         async with server:
             yield chat
 
-    async def has_heard(self, line: str) -> None:
-        async with asyncio.timeout(30), self._heard:
-            await self._heard.wait_for(lambda: line in self.lines)
+    async def until_received(self, line: str) -> None:
+        async with asyncio.timeout(30), self._received:
+            await self._received.wait_for(lambda: line in self.lines)
 
-    async def _take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _receive(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
         length = int(head.split("content-length: ")[1].split("\r\n")[0])
         line = json.loads(await reader.readexactly(length))["text"]
-        async with self._heard:
+        async with self._received:
             self.lines.append(line)
-            self._heard.notify_all()
+            self._received.notify_all()
         writer.write(b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n")
         await writer.drain()
         writer.close()
 
 
-async def test_a_bridge_tells_a_chat_what_happens_in_every_session(server: Server) -> None:
+async def test_a_bridge_posts_the_events_of_every_session_to_a_chat(server: Server) -> None:
     old = await server.new_session(title="old")
-    async with Chat.open() as chat, Client(server.url, server.token) as client:
+    async with FakeChat.open() as chat, Client(server.url, server.token) as client:
         process = await start(server, "chat_bridge.py", chat.url)
         assert process.stdout is not None
         try:
             async with asyncio.timeout(30):
                 assert b"following 1 sessions" in await process.stdout.readline()
             await server.new_session(title="new")
-            await chat.has_heard("new has started")
+            await chat.until_received("new has started")
             worker = await server.new_terminal(old["id"])
             async with client.terminal(old["id"], worker["id"]) as terminal:
                 await terminal.write(b"exit 4\n")
-                await chat.has_heard("old/terminal ended with code 4")
+                await chat.until_received("old/terminal ended with code 4")
             await server.restart()
             await client.complete_session(old["id"])
-            await chat.has_heard("old has ended: user_request")
+            await chat.until_received("old has ended: user_request")
         finally:
             process.kill()
             await process.wait()
@@ -124,14 +124,16 @@ async def test_a_bridge_tells_a_chat_what_happens_in_every_session(server: Serve
     ]
 
 
-async def test_a_nightly_run_goes_side_by_side_and_sums_up(server: Server, workspace: Path) -> None:
-    meet = "touch {0}; while [ ! -e {1} ]; do sleep 0.05; done"
+async def test_a_nightly_run_runs_commands_in_parallel_and_prints_a_summary(
+    server: Server, workspace: Path
+) -> None:
+    wait_for_other = "touch {0}; while [ ! -e {1} ]; do sleep 0.05; done"
     done = await run(
         server,
         "nightly_run.py",
         str(workspace),
-        f"lint={meet.format('left', 'right')}",  # each ends only when the other runs too
-        f"test={meet.format('right', 'left')}; echo br''oken; false",
+        f"lint={wait_for_other.format('left', 'right')}",  # each program ends only after both have started
+        f"test={wait_for_other.format('right', 'left')}; echo br''oken; false",
     )
     lines = done.out.splitlines()
     assert (done.code, done.err) == (1, "")

@@ -1,4 +1,4 @@
-"""What the pages say of installing and upgrading a wheel is done with one, without a network."""
+"""The pages' commands that install and upgrade a wheel work, without a network."""
 
 import sysconfig
 from importlib.metadata import distributions
@@ -8,16 +8,16 @@ import pytest
 from packaging.requirements import Requirement
 
 from bullpen import __version__
-from docs.fences import tries, typed
+from docs.page_examples import run_line, uses_examples
 from support.repositories import Repo
 from support.wheels import Environment, build, run
 
 pytestmark = pytest.mark.xdist_group("wheel")  # built once, not once per process
-FILE = "dist/bullpen-*.whl"  # the same file, as the pages say
+WHEEL = "dist/bullpen-*.whl"  # the file as the pages name it
 
 
-class Machine:
-    """A home with `dist/` in it, a place for pip to install into and one for uv."""
+class UserMachine:
+    """A home directory with `dist/`, an environment for pip and a tool directory for uv."""
 
     def __init__(self, home: Path, wheel: Path) -> None:
         self._home = home
@@ -25,27 +25,27 @@ class Machine:
         (home / "dist").mkdir()
         (home / "dist" / wheel.name).symlink_to(wheel)
         self._environment = Environment(home / "environment")
-        furnish(home / "environment")
+        link_requirements(home / "environment")
         (bullpen,) = distributions(name="bullpen", path=[str(wheel)])
         (home / "needed").write_text("\n".join(Requirement(line).name for line in bullpen.requires or ()))
 
-    def type(self, line: str) -> str:
-        """Neither asks the network; uv, which cannot see what is here, is told to do without the rest."""
+    def run_line(self, line: str) -> str:
+        """Run a line without network access. uv skips the requirements, which it cannot find."""
         pip = {"PIP_PYTHON": str(self._environment.python), "PIP_NO_INDEX": "1"}
         uv = {"UV_OFFLINE": "1", "UV_EXCLUDE": "needed", "UV_TOOL_DIR": str(self._tools)}
-        return typed(line, self._home, {"HOME": str(self._home)} | pip | uv)
+        return run_line(line, self._home, {"HOME": str(self._home)} | pip | uv)
 
     def installed(self, tool: str) -> Path:
-        """The package as pip or uv has laid it down; the command runs."""
-        place = {"pip": self._home / "environment", "uv": self._tools / "bullpen"}[tool]
-        furnish(place)
-        assert __version__ in run([str(place / "bin" / "bullpen"), "--version"])
-        (package,) = place.glob("lib/python*/site-packages/bullpen/__init__.py")
+        """Return the installed package of pip or uv, after its command has run."""
+        environment = {"pip": self._home / "environment", "uv": self._tools / "bullpen"}[tool]
+        link_requirements(environment)
+        assert __version__ in run([str(environment / "bin" / "bullpen"), "--version"])
+        (package,) = environment.glob("lib/python*/site-packages/bullpen/__init__.py")
         return package
 
 
-def furnish(environment: Path) -> None:
-    """All that is installed for us, but for Bullpen itself."""
+def link_requirements(environment: Path) -> None:
+    """Link all packages of this environment except Bullpen."""
     (packages,) = environment.glob("lib/python*/site-packages")
     for path in Path(sysconfig.get_paths()["purelib"]).iterdir():
         if "bullpen" not in path.name and not (packages / path.name).exists():
@@ -58,59 +58,61 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def machine(wheel: Path, tmp_path: Path) -> Machine:
-    return Machine(tmp_path, wheel)
+def machine(wheel: Path, tmp_path: Path) -> UserMachine:
+    return UserMachine(tmp_path, wheel)
 
 
-@tries("README.md", "pip install", "uv tool install")
-def test_pip_and_uv_install_the_wheel(written: list[str], machine: Machine) -> None:
-    for line in written:
-        machine.type(f"{line} {FILE}")
+@uses_examples("README.md", "pip install", "uv tool install")
+def test_pip_and_uv_install_the_wheel(shown_examples: list[str], machine: UserMachine) -> None:
+    for line in shown_examples:
+        machine.run_line(f"{line} {WHEEL}")
         machine.installed(line.split()[0])
 
 
-@tries("docs/operations.md", "pip install --force-reinstall", "uv tool install --force")
-def test_pip_and_uv_install_the_wheel_again(written: list[str], machine: Machine) -> None:
-    pip, uv = written
-    for first, again in ((f"pip install {FILE}", pip), (f"uv tool install {FILE}", f"{uv} {FILE}")):
-        machine.type(first)
+@uses_examples("docs/operations.md", "pip install --force-reinstall", "uv tool install --force")
+def test_pip_and_uv_install_the_wheel_again(shown_examples: list[str], machine: UserMachine) -> None:
+    pip, uv = shown_examples
+    for first, again in ((f"pip install {WHEEL}", pip), (f"uv tool install {WHEEL}", f"{uv} {WHEEL}")):
+        machine.run_line(first)
         package = machine.installed(first.split()[0])
         new = package.read_text()
         package.unlink()
         package.write_text(f"{new}# old\n")
         if "pip install" in first:
-            machine.type(f"{first} --upgrade")
-            assert package.read_text() != new  # it leaves the version it has alone
-        machine.type(again)
+            machine.run_line(f"{first} --upgrade")
+            assert package.read_text() != new  # pip does not replace the same version
+        machine.run_line(again)
         assert package.read_text() == new
 
 
-@tries("docs/operations.md", 'pip install "$(ls')
-def test_pip_installs_the_driver_of_postgresql_with_it(written: list[str], machine: Machine) -> None:
-    assert "psycopg[binary]" in machine.type(written[0])
+@uses_examples("docs/operations.md", 'pip install "$(ls')
+def test_pip_installs_bullpen_with_the_driver_of_postgresql(
+    shown_examples: list[str], machine: UserMachine
+) -> None:
+    assert "psycopg[binary]" in machine.run_line(shown_examples[0])
     machine.installed("pip")
 
 
-@tries("README.md", "pipx install", "uv tool install")
-def test_pipx_is_told_what_uv_is_told(written: list[str]) -> None:
-    assert written[0] == as_pipx(written[1])
+@uses_examples("README.md", "pipx install", "uv tool install")
+def test_the_pipx_command_of_the_readme_matches_the_one_for_uv(shown_examples: list[str]) -> None:
+    assert shown_examples[0] == as_pipx(shown_examples[1])
 
 
-@tries("docs/operations.md", "pipx install", "uv tool install")
-def test_pipx_is_told_again_what_uv_is_told(written: list[str]) -> None:
-    assert written[0] == as_pipx(written[1])
+@uses_examples("docs/operations.md", "pipx install", "uv tool install")
+def test_the_pipx_command_of_the_page_matches_the_one_for_uv(shown_examples: list[str]) -> None:
+    assert shown_examples[0] == as_pipx(shown_examples[1])
 
 
 def as_pipx(line: str) -> str:
-    """It is no tool of the tests; uv, which they run, takes the same words."""
-    return f"{line.replace('uv tool', 'pipx')} {FILE}"
+    """Return the pipx command for a uv command: the tests have uv, and both take the same arguments."""
+    return f"{line.replace('uv tool', 'pipx')} {WHEEL}"
 
 
-@tries("docs/operations.md", "git pull")
-def test_a_clone_is_brought_up_to_date(written: list[str], tmp_path: Path) -> None:
-    ours = Repo(tmp_path / "ours")
-    ours.git("clone", "-q", str(ours.path), str(tmp_path / "theirs"))
-    ours.write("news.txt", "new")
-    ours.commit("second")
-    typed(written[0], tmp_path / "theirs", {"HOME": str(tmp_path)})
-    assert (tmp_path / "theirs" / "news.txt").read_text() == "new"
+@uses_examples("docs/operations.md", "git pull")
+def test_git_pull_updates_a_clone(shown_examples: list[str], tmp_path: Path) -> None:
+    source = Repo(tmp_path / "source")
+    source.git("clone", "-q", str(source.path), str(tmp_path / "clone"))
+    source.write("news.txt", "new")
+    source.commit("second")
+    run_line(shown_examples[0], tmp_path / "clone", {"HOME": str(tmp_path)})
+    assert (tmp_path / "clone" / "news.txt").read_text() == "new"

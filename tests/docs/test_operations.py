@@ -1,4 +1,4 @@
-"""What docs/operations.md advises works: a copy of a running server's data brings everything back."""
+"""The backup commands of docs/operations.md work: a server with the copied data has everything."""
 
 import os
 import re
@@ -18,9 +18,9 @@ DATA = Path(".local", "share", "bullpen")
 DATABASE = r"'postgresql://\S*/(\w+)'"
 
 
-def command(begin: str) -> str:
-    """The one block of the page that begins so."""
-    (found,) = re.findall(rf"^```(?:sh)?\n({begin} .*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+def command(prefix: str) -> str:
+    """Return the only block of the page that begins with the prefix."""
+    (found,) = re.findall(rf"^```(?:sh)?\n({prefix} .*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
     assert isinstance(found, str)
     return found
 
@@ -30,8 +30,8 @@ def run(script: str, directory: Path, **env: str) -> None:
     subprocess.run(["bash", "-ec", script], cwd=directory, env=env, check=True, timeout=60)
 
 
-def listed() -> set[str]:
-    """What the table says is in the data directory: each name, without what is inside it."""
+def documented_entries() -> set[str]:
+    """Return the entries of the data directory that the table lists, without their contents."""
     table = PAGE.split("| path | contents | if it is lost |\n", 1)[1].split("\n\n", 1)[0]
     names = [re.findall(r"`([^`]+)`", row.split("|")[1]) for row in table.splitlines()[1:]]
     paths = {
@@ -41,7 +41,7 @@ def listed() -> set[str]:
 
 
 def back_up(home: Path, copy: Path) -> None:
-    """As the page says, into a data directory that was empty."""
+    """Copy the data into a new data directory, as the page says."""
     run(command("python3 -c"), copy.parent, HOME=str(home))
     (sentence,) = re.findall(r"^To restore: .*? put (.*?) into an empty data directory", PAGE, re.MULTILINE)
     copy.mkdir()
@@ -51,11 +51,11 @@ def back_up(home: Path, copy: Path) -> None:
             shutil.copytree(home / DATA / name, copy / name)
 
 
-def test_all_that_is_opened_in_the_data_directory_is_in_the_table() -> None:
-    assert set(OPENED_BY_NAME) - listed() == set()
+def test_every_file_opened_in_the_data_directory_is_in_the_table() -> None:
+    assert set(OPENED_BY_NAME) - documented_entries() == set()
 
 
-async def test_a_backup_of_a_running_server_brings_its_sessions_recordings_and_images_back(
+async def test_a_backup_of_a_running_server_restores_sessions_recordings_and_images(
     tmp_path: Path,
 ) -> None:
     home, copy = tmp_path / "home", tmp_path / "copy"
@@ -81,13 +81,13 @@ async def test_a_backup_of_a_running_server_brings_its_sessions_recordings_and_i
         await restored.call("POST", f"/api/sessions/{session['id']}/workers/{worker['id']}/restart")
         again = await restored.worker_in(session["id"], worker["id"], "active")
         assert again["run"] == 2
-        assert {path.name for path in (home / DATA).iterdir()} - listed() == set()
+        assert {path.name for path in (home / DATA).iterdir()} - documented_entries() == set()
     finally:
         await server.close()
         await restored.close()
 
 
-async def test_what_lies_in_the_trash_is_restored_from_a_backup_or_removed_by_hand(
+async def test_a_worktree_in_the_trash_is_restored_from_a_backup_or_removed_manually(
     tmp_path: Path, workspace: Path
 ) -> None:
     home, copy = tmp_path / "home", tmp_path / "copy"
@@ -115,7 +115,7 @@ async def test_what_lies_in_the_trash_is_restored_from_a_backup_or_removed_by_ha
         await restored.close()
 
 
-async def test_a_backup_of_postgresql_brings_its_sessions_back(
+async def test_a_backup_of_postgresql_restores_its_sessions(
     cluster: Cluster, tmp_path: Path, workspace: Path
 ) -> None:
     full, empty = cluster.new_database(), cluster.new_database()

@@ -1,4 +1,4 @@
-"""The settings, commands and lines that docs/operations.md shows are what a real server takes and writes."""
+"""The settings, commands and log lines of docs/operations.md work with a real server."""
 
 import asyncio
 import json
@@ -15,15 +15,15 @@ from websockets.asyncio.client import connect
 
 from bullpen.cli.systemd_unit import NAME
 from bullpen.config import load
-from docs.fences import BIN, lines, tries, typed
-from docs.stage import same_shape
+from docs.example_server import check_same_shape
+from docs.page_examples import BIN, command_lines, run_line, uses_examples
 from docs.test_operations import DATA
 from support.forks import start_bullpen
 from support.server import Server
 from support.tls import Certificate, TlsServer
 from web.people import Browser, bearer, printed_url
 
-NAMES_IN_NGINX = {
+NGINX_VARIABLES = {
     "$host": "bullpen.example",
     "$remote_addr": "203.0.113.9",
     "$scheme": "https",
@@ -31,12 +31,12 @@ NAMES_IN_NGINX = {
 }
 
 
-@tries("docs/operations.md", "[[rules]]")
-def test_the_rules_of_the_page_are_read_as_settings(written: list[str], tmp_path: Path) -> None:
+@uses_examples("docs/operations.md", "[[rules]]")
+def test_the_rules_of_the_page_are_read_as_settings(shown_examples: list[str], tmp_path: Path) -> None:
     (tmp_path / "bullpen").mkdir()
-    (tmp_path / "bullpen" / "config.toml").write_text(written[0])
+    (tmp_path / "bullpen" / "config.toml").write_text(shown_examples[0])
     (rule,) = load(env={"HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path)}).rules
-    (shown,) = tomllib.loads(written[0])["rules"]
+    (shown,) = tomllib.loads(shown_examples[0])["rules"]
     assert (rule.name, rule.agent_id, rule.command, rule.answer) == (
         shown["name"],
         shown["agentId"],
@@ -47,108 +47,115 @@ def test_the_rules_of_the_page_are_read_as_settings(written: list[str], tmp_path
     assert load(env=as_json).rules == (rule,)
 
 
-@tries("docs/operations.md", '{"time"')
-async def test_a_line_of_the_audit_log_looks_as_the_page_shows_it(written: list[str], server: Server) -> None:
+@uses_examples("docs/operations.md", '{"time"')
+async def test_a_line_of_the_audit_log_looks_as_the_page_shows_it(
+    shown_examples: list[str], server: Server
+) -> None:
     headers = await bearer(server, "operate", name="phone")
     await server.call(
         "POST", "/api/sessions", 201, json={"locationPath": str(server.workspace)}, headers=headers
     )
-    shown = json.loads(written[0])
+    shown = json.loads(shown_examples[0])
     real = json.loads((server.home / "logs" / "audit.log").read_text().splitlines()[-1])
-    same_shape(shown, real)
+    check_same_shape(shown, real)
     assert list(real) == list(shown)
     for name in ("name", "method", "path", "status", "peer"):
         assert real[name] == shown[name]
 
 
-@tries(
+@uses_examples(
     "docs/operations.md",
     "bullpen token add ci --expires",
     "bullpen token list",
     "bullpen token revoke ci",
     "bullpen token rotate",
 )
-async def test_tokens_are_made_listed_revoked_and_rotated(written: list[str], server: Server) -> None:
+async def test_tokens_are_added_listed_revoked_and_rotated(shown_examples: list[str], server: Server) -> None:
     env = server.environment()
-    add, list_, revoke, rotate = written
-    made, listed, revoked, rotated = [
-        await asyncio.to_thread(typed, line, server.workspace, env) for line in (add, list_, revoke, rotate)
+    add, list_, revoke, rotate = shown_examples
+    added, listed, revoked, rotated = [
+        await asyncio.to_thread(run_line, line, server.workspace, env)
+        for line in (add, list_, revoke, rotate)
     ]
-    assert made.startswith("created ci (operate, expires in 30d)")
+    assert added.startswith("created ci (operate, expires in 30d)")
     assert re.search(r"\bci\b.*in 30d", listed)
     assert revoked == "revoked ci\n"
     assert rotated.splitlines()[1] == (server.home / "token").read_text().strip()
 
 
-@tries("docs/operations.md", "[Unit]")
-def test_the_unit_is_the_one_that_is_printed(written: list[str], tmp_path: Path) -> None:
-    (path,) = re.findall(r"^Environment=PATH=(.*)$", written[0], re.MULTILINE)
-    printed = typed(f"PATH={path} {BIN}/bullpen service install --print", tmp_path, {"HOME": str(tmp_path)})
-    assert printed == re.sub(r"^ExecStart=\S*/bin\b", f"ExecStart={BIN}", written[0], flags=re.MULTILINE)
+@uses_examples("docs/operations.md", "[Unit]")
+def test_the_unit_is_the_one_that_is_printed(shown_examples: list[str], tmp_path: Path) -> None:
+    (path,) = re.findall(r"^Environment=PATH=(.*)$", shown_examples[0], re.MULTILINE)
+    printed = run_line(
+        f"PATH={path} {BIN}/bullpen service install --print", tmp_path, {"HOME": str(tmp_path)}
+    )
+    assert printed == re.sub(
+        r"^ExecStart=\S*/bin\b", f"ExecStart={BIN}", shown_examples[0], flags=re.MULTILINE
+    )
 
 
-@tries(
+@uses_examples(
     "docs/operations.md",
     "bullpen service install",
     "bullpen service start",
     "loginctl",
     "systemctl --user restart",
 )
-def test_a_service_is_started_as_the_command_that_installs_it_says(
-    written: list[str], tmp_path: Path
+def test_the_commands_for_a_service_are_those_that_install_prints(
+    shown_examples: list[str], tmp_path: Path
 ) -> None:
-    """No test machine need run systemd: one that says yes stands in for it."""
-    install, *advice, restart = written
+    """A fake systemctl that always succeeds is used, because a test machine need not run systemd."""
+    install, *advice, restart = shown_examples
     systemctl = tmp_path / "systemctl"
     systemctl.write_text("#!/bin/sh\n")
     systemctl.chmod(0o755)
-    said = typed(install, tmp_path, {"HOME": str(tmp_path), "PATH": f"{tmp_path}:/usr/bin:/bin"})
-    assert [line for line in advice if not re.search(rf"{re.escape(line)}(\.service)?(\s|$)", said)] == []
+    output = run_line(install, tmp_path, {"HOME": str(tmp_path), "PATH": f"{tmp_path}:/usr/bin:/bin"})
+    assert [line for line in advice if not re.search(rf"{re.escape(line)}(\.service)?(\s|$)", output)] == []
     assert f"{restart.split()[-1]}.service" == NAME
     assert (tmp_path / ".config" / "systemd" / "user" / NAME).exists()
 
 
-async def serve(server: Server, flags: str) -> None:
-    """With these flags and a port of its own; no browser is opened."""
+async def serve(server: Server, options: str) -> None:
+    """Start the server with these options on its own port, without a browser."""
     with open(server.home.with_suffix(".out"), "ab") as output, open(os.devnull, "rb") as nothing:
-        arguments = ["serve", *shlex.split(flags), "--no-open"]
+        arguments = ["serve", *shlex.split(options), "--no-open"]
         server.process = start_bullpen(arguments, server.environment(), (nothing, output, output))
     await server.ready()
 
 
-@tries("docs/operations.md", "bullpen serve --host", "--host 0.0.0.0")
-async def test_it_serves_with_a_certificate_of_its_own(
-    written: list[str],
+@uses_examples("docs/operations.md", "bullpen serve --host", "--host 0.0.0.0")
+async def test_the_server_starts_with_the_certificate_options_of_the_page(
+    shown_examples: list[str],
     tmp_path: Path,
     workspace: Path,
     certificate: Certificate,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The certificate is for this machine's loopback, which so has the name of the page."""
+    """The certificate is for the loopback address, so localhost replaces the host name of the page."""
     monkeypatch.chdir(certificate.key.parent)
-    alone = written[0].removeprefix("bullpen serve ").replace("bullpen.example", "localhost")
-    outside = f"{alone} {written[1]}"  # of a flag that is there twice the last one counts
-    for flags, address in ((alone, "https://localhost:{}"), (outside, "https://bullpen.example:7420")):
+    local = shown_examples[0].removeprefix("bullpen serve ").replace("bullpen.example", "localhost")
+    public = f"{local} {shown_examples[1]}"  # the last of two equal options counts
+    for options, address in ((local, "https://localhost:{}"), (public, "https://bullpen.example:7420")):
         server = TlsServer(tmp_path / "home", workspace, certificate)
-        server.set(BULLPEN_TLS_CERTIFICATE="", BULLPEN_TLS_KEY="")  # only the flags name them
+        server.set(BULLPEN_TLS_CERTIFICATE="", BULLPEN_TLS_KEY="")  # only the options name them
         server.home.with_suffix(".out").unlink(missing_ok=True)
         try:
-            await serve(server, flags)
+            await serve(server, options)
             assert await printed_url(server) == address.format(server.port)
             await server.call("GET", "/api/sessions", headers={"Host": address[8:].format(server.port)})
         finally:
             await server.close()
 
 
-@tries("docs/operations.md", "bullpen serve --allowed-hosts", "server {")
-async def test_it_serves_behind_a_proxy_that_sets_the_headers_of_the_page(
-    written: list[str], tmp_path: Path, workspace: Path
+@uses_examples("docs/operations.md", "bullpen serve --allowed-hosts", "server {")
+async def test_the_server_works_behind_a_proxy_that_sets_the_headers_of_the_page(
+    shown_examples: list[str], tmp_path: Path, workspace: Path
 ) -> None:
-    """There is no nginx here; what it would send is."""
-    line, nginx = written
+    """The test has no nginx. It sends the headers that nginx would send."""
+    line, nginx = shown_examples
     assert f"proxy_pass http://127.0.0.1:{load(env={'HOME': str(tmp_path)}).port};" in nginx
     headers = {
-        name: NAMES_IN_NGINX.get(value, value.strip('"'))
+        name: NGINX_VARIABLES.get(value, value.strip('"'))
         for name, value in re.findall(r"proxy_set_header (\S+) (\S+);", nginx)
     }
     assert (headers.pop("Upgrade"), headers["Connection"]) == ("websocket", "upgrade")
@@ -173,14 +180,16 @@ async def test_it_serves_behind_a_proxy_that_sets_the_headers_of_the_page(
         ) as ws:
             await ws.send(json.dumps({"type": "auth", "secret": browser.secret}))
             assert json.loads(await ws.recv())["type"] == "sessions"
-        said = map(json.loads, (server.home / "logs" / "audit.log").read_text().splitlines())
-        assert {line["peer"] for line in said} == {"203.0.113.9"}
+        entries = map(json.loads, (server.home / "logs" / "audit.log").read_text().splitlines())
+        assert {line["peer"] for line in entries} == {"203.0.113.9"}
     finally:
         await server.close()
 
 
-@tries("docs/operations.md", "du -s")
-async def test_what_takes_the_room_is_shown_last(written: list[str], tmp_path: Path, workspace: Path) -> None:
+@uses_examples("docs/operations.md", "du -s")
+async def test_the_largest_directory_is_shown_last(
+    shown_examples: list[str], tmp_path: Path, workspace: Path
+) -> None:
     home = tmp_path / DATA
     home.parent.mkdir(parents=True)
     server = Server(home, workspace)
@@ -190,27 +199,32 @@ async def test_what_takes_the_room_is_shown_last(written: list[str], tmp_path: P
         worker = await server.new_terminal(session["id"])
         large = home / "spool" / worker["id"] / "large"
         large.write_bytes(b"x" * 1_000_000)
-        shown = await asyncio.to_thread(typed, written[0], tmp_path, {"HOME": str(tmp_path)})
+        shown = await asyncio.to_thread(run_line, shown_examples[0], tmp_path, {"HOME": str(tmp_path)})
         assert shown.splitlines()[-1].endswith(f"spool/{worker['id']}")
     finally:
         await server.close()
 
 
-@tries("docs/operations.md", "export BULLPEN_DATABASE_URL")
-def test_the_address_of_a_database_is_taken(written: list[str], tmp_path: Path) -> None:
-    show = f'{written[0]}\n{sys.executable} -c "from bullpen.config import load; print(load().database_url)"'
-    address = typed(show, tmp_path, {"HOME": str(tmp_path)})
-    assert lines(written[0])[0].endswith(f"'{address.strip()}'")
+@uses_examples("docs/operations.md", "export BULLPEN_DATABASE_URL")
+def test_the_database_url_of_the_page_is_accepted(shown_examples: list[str], tmp_path: Path) -> None:
+    program = "from bullpen.config import load; print(load().database_url)"
+    script = f'{shown_examples[0]}\n{sys.executable} -c "{program}"'
+    address = run_line(script, tmp_path, {"HOME": str(tmp_path)})
+    assert command_lines(shown_examples[0])[0].endswith(f"'{address.strip()}'")
 
 
-@tries("README.md", "ssh -L")
-def test_the_tunnel_of_the_readme_ends_where_the_server_listens(written: list[str], tmp_path: Path) -> None:
-    assert ends_of_tunnel(written[0]) == where_it_listens(tmp_path)
+@uses_examples("README.md", "ssh -L")
+def test_the_tunnel_of_the_readme_ends_where_the_server_listens(
+    shown_examples: list[str], tmp_path: Path
+) -> None:
+    assert ends_of_tunnel(shown_examples[0]) == listening_address(tmp_path)
 
 
-@tries("docs/operations.md", "ssh -L")
-def test_the_tunnel_of_the_page_ends_where_the_server_listens(written: list[str], tmp_path: Path) -> None:
-    assert ends_of_tunnel(written[0]) == where_it_listens(tmp_path)
+@uses_examples("docs/operations.md", "ssh -L")
+def test_the_tunnel_of_the_page_ends_where_the_server_listens(
+    shown_examples: list[str], tmp_path: Path
+) -> None:
+    assert ends_of_tunnel(shown_examples[0]) == listening_address(tmp_path)
 
 
 def ends_of_tunnel(line: str) -> list[str]:
@@ -218,7 +232,7 @@ def ends_of_tunnel(line: str) -> list[str]:
     return str(ends).split(":")
 
 
-def where_it_listens(home: Path) -> list[str]:
-    """The same port here and there: the link that is printed leads to it."""
+def listening_address(home: Path) -> list[str]:
+    """Return local port, host and remote port; both ports must be the one in the printed link."""
     settings = load(env={"HOME": str(home)})
     return [str(settings.port), settings.host, str(settings.port)]

@@ -1,4 +1,4 @@
-"""What the pages point at is there: links, settings, tests, verbs."""
+"""Links, settings, tests, methods and commands that the pages name exist."""
 
 import re
 import shlex
@@ -30,7 +30,7 @@ def name_of(path: Path) -> str:
 
 
 def anchors(page: Path) -> set[str]:
-    """The headings of a page as the places a link can name."""
+    """Return the anchors of the headings of a page."""
     headings = re.findall(r"^#+ (.+)$", FENCED.sub("", page.read_text()), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
@@ -39,14 +39,14 @@ def broken_links(page: Path) -> Iterator[str]:
     for link in LINK.findall(FENCED.sub("", page.read_text())):
         path, _, anchor = link.partition("#")
         if ":" in path:
-            continue  # elsewhere
+            continue  # an address outside the repository
         target = (page.parent / path).resolve() if path else page
         if not target.exists() or (anchor and anchor not in anchors(target)):
             yield link
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_every_link_leads_somewhere(page: Path) -> None:
+def test_every_link_has_a_target(page: Path) -> None:
     assert list(broken_links(page)) == []
 
 
@@ -62,7 +62,7 @@ def test_every_setting_is_explained_under_its_names() -> None:
     assert rows == [(option.name, option.env) for option in OPTIONS]
 
 
-def test_every_test_the_security_page_names_is_there() -> None:
+def test_every_test_that_the_security_page_names_exists() -> None:
     named = set(re.findall(r"`(test_\w+)`", (ROOT / "docs" / "security.md").read_text()))
     source = "".join(path.read_text() for path in (ROOT / "tests").rglob("test_*.py"))
     written = set(re.findall(r"^(?:async )?def (test_\w+)", source, re.MULTILINE))
@@ -76,23 +76,25 @@ def test_every_method_of_the_client_is_on_its_page_and_no_other() -> None:
     assert sorted(re.findall(r"`(\w+)`", table)) == [name for name in dir(Client) if not name.startswith("_")]
 
 
-@pytest.mark.parametrize(("name", "where"), [("protocol.md", r"^\*\*Length"), ("security.md", r"^\| 11 \|")])
-def test_pages_say_how_long_a_body_may_be(name: str, where: str) -> None:
-    said = re.findall(where + r".*\n.*", (ROOT / "docs" / name).read_text(), re.MULTILINE)[0]
-    assert f"{bodies.MAX_BODY_BYTES >> 20} MiB" in said
-    assert f"{MAX_IMAGE_BYTES >> 20} MiB" in said
-    assert f"{bodies.MAX_RECORDING_BYTES >> 30} GiB" in said
+@pytest.mark.parametrize(
+    ("name", "pattern"), [("protocol.md", r"^\*\*Length"), ("security.md", r"^\| 11 \|")]
+)
+def test_the_pages_name_the_size_limits_of_bodies(name: str, pattern: str) -> None:
+    text = re.findall(pattern + r".*\n.*", (ROOT / "docs" / name).read_text(), re.MULTILINE)[0]
+    assert f"{bodies.MAX_BODY_BYTES >> 20} MiB" in text
+    assert f"{MAX_IMAGE_BYTES >> 20} MiB" in text
+    assert f"{bodies.MAX_RECORDING_BYTES >> 30} GiB" in text
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_every_command_a_page_names_is_one_of_ours(page: Path) -> None:
+def test_every_verb_that_a_page_names_exists(page: Path) -> None:
     written = re.findall(r"(?:^|`|/|\$\(| && )bullpen ([a-z]+)\b", page.read_text(), re.MULTILINE)
     assert set(written) - set(VERBS) == set()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_every_command_a_page_writes_out_is_understood(page: Path) -> None:
-    """Its verbs, options and arguments; what they come to others test."""
+def test_every_command_of_a_page_is_parsed(page: Path) -> None:
+    """Only verbs, options and arguments are checked; other tests run the commands."""
     text = page.read_text()
     for block in FENCED.findall(text):
         for line in block.splitlines():
@@ -103,7 +105,7 @@ def test_every_command_a_page_writes_out_is_understood(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_every_target_a_page_names_is_in_the_makefile(page: Path) -> None:
+def test_every_make_target_that_a_page_names_exists(page: Path) -> None:
     text = page.read_text()
     named = re.findall(r"`(?:\w+=\S+ )*make ([a-z-]+)", text)
     named += re.findall(r"^make ([a-z-]+)", "".join(FENCED.findall(text)), re.MULTILINE)
@@ -112,7 +114,7 @@ def test_every_target_a_page_names_is_in_the_makefile(page: Path) -> None:
 
 
 def parse(line: str) -> None:
-    """Nothing when it is no command of ours; pipes and comments end one."""
+    """Parse a command of Bullpen up to a pipe, `&&` or comment; ignore other lines."""
     if not line.strip().startswith("bullpen "):
         return
     plain = re.sub(r"\$\([^)]*\)", "substituted", line.replace("\n", " "))

@@ -23,8 +23,8 @@ from bullpen.wire.json import decode, encode
 from docs.protocol_page import PAGE, SECTIONS, Section, examples
 
 
-def nameless(path: str) -> str:
-    """A path without the names of its parameters, which are the code's own business."""
+def without_parameter_names(path: str) -> str:
+    """Return a path without the names of its parameters."""
     return re.sub(r"\{[^}]*\}", "{}", path)
 
 
@@ -33,9 +33,11 @@ def routes() -> dict[tuple[str, str], APIRoute | APIWebSocketRoute]:
     for route in every_route():
         match route:
             case APIRoute():
-                found |= {(method, nameless(route.path)): route for method in route.methods or ()}
+                found |= {
+                    (method, without_parameter_names(route.path)): route for method in route.methods or ()
+                }
             case APIWebSocketRoute():
-                found["WS", nameless(route.path)] = route
+                found["WS", without_parameter_names(route.path)] = route
     return found
 
 
@@ -45,16 +47,18 @@ def calls(dependant: Dependant) -> Iterator[Any]:
         yield from calls(dependency)
 
 
-def test_every_route_is_in_the_page_and_every_route_of_the_page_is_there() -> None:
+def test_the_page_has_exactly_the_routes_of_the_code() -> None:
     assert [
-        (section.method, nameless(section.path)) for section in SECTIONS if SECTIONS.count(section) > 1
+        (section.method, without_parameter_names(section.path))
+        for section in SECTIONS
+        if SECTIONS.count(section) > 1
     ] == []
-    assert {(section.method, nameless(section.path)) for section in SECTIONS} == set(routes())
+    assert {(section.method, without_parameter_names(section.path)) for section in SECTIONS} == set(routes())
 
 
 @pytest.mark.parametrize("section", SECTIONS, ids=lambda section: section.name)
-def test_the_page_says_who_may_call_a_route_and_what_it_takes(section: Section) -> None:
-    route = routes()[section.method, nameless(section.path)]
+def test_the_page_states_the_scope_and_parameters_of_a_route(section: Section) -> None:
+    route = routes()[section.method, without_parameter_names(section.path)]
     used = list(calls(route.dependant))
     stated = (call for call in used if isinstance(call, allow | allow_delegate))
     scope = next((call.scope.name.lower() for call in stated), "public")
@@ -75,10 +79,10 @@ def test_every_error_is_in_the_page_under_its_status() -> None:
 
 
 def facts_of_a_server() -> set[str]:
-    """Asked of a fresh process: other tests may have imported facts no server writes yet."""
+    """Return the facts of a new process: other tests may have imported facts that no server writes."""
     program = "import bullpen.main; from bullpen.domain.events import FACTS; print(*FACTS)"
-    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    return set(said.stdout.split()) - {Unknown.type}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    return set(done.stdout.split()) - {Unknown.type}
 
 
 def test_every_event_is_in_the_page_with_all_its_fields() -> None:

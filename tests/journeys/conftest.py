@@ -1,4 +1,4 @@
-"""A private PostgreSQL and a browser for the journeys that want one."""
+"""Fixtures: a private PostgreSQL cluster and a browser profile."""
 
 from collections.abc import AsyncIterator
 
@@ -17,7 +17,7 @@ expect.set_options(timeout=60_000)  # a deadline, not a measurement: the machine
 
 @pytest.fixture
 async def profile() -> AsyncIterator[BrowserContext]:
-    """A new profile of a real Chromium; the test fails if a page of it had an uncaught error."""
+    """Return a new profile of Chromium. Fail the test if one of its pages had an uncaught error."""
     async with chromium() as browser:
         with no_uncaught_errors():
             yield await new_profile(browser)

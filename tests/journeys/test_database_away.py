@@ -1,4 +1,4 @@
-"""PostgreSQL stops for seconds in the middle of a turn: clients are told, send again, and nothing is lost."""
+"""PostgreSQL stops for seconds during a turn: clients get 503 and retry, and no data is lost."""
 
 import asyncio
 import re
@@ -24,7 +24,7 @@ CHUNKS = 150
 
 @pytest.fixture
 def own_cluster() -> Iterator[Cluster]:
-    """A cluster that a test may stop."""
+    """Return a cluster that the test may stop."""
     this = Cluster()
     this.start()
     yield this
@@ -32,7 +32,7 @@ def own_cluster() -> Iterator[Cluster]:
 
 
 @pytest.fixture
-async def house(own_cluster: Cluster, tmp_path: Path, workspace: Path) -> AsyncIterator[Server]:
+async def postgresql_server(own_cluster: Cluster, tmp_path: Path, workspace: Path) -> AsyncIterator[Server]:
     server = Server(tmp_path / "home", workspace, {"BULLPEN_DATABASE_URL": own_cluster.new_database()})
     await server.start()
     await define_scripted(server)
@@ -40,8 +40,8 @@ async def house(own_cluster: Cluster, tmp_path: Path, workspace: Path) -> AsyncI
     await server.close()
 
 
-async def degraded(server: Server) -> dict[str, Any]:
-    """What health says once it notices that the database is away."""
+async def until_degraded(server: Server) -> dict[str, Any]:
+    """Wait until the health route reports that the database cannot be reached. Return its response."""
     async with asyncio.timeout(60):
         while (answer := await server.http.get("/api/health")).status_code == 200:
             await asyncio.sleep(0.02)
@@ -56,10 +56,10 @@ async def prompt(talk: Talk, text: str, key: str) -> httpx.Response:
     )
 
 
-async def test_prompts_get_503_while_the_database_is_away_and_the_turn_is_complete_afterwards(
-    house: Server, own_cluster: Cluster
+async def test_prompts_get_503_while_the_database_is_away_and_the_turn_completes_afterwards(
+    postgresql_server: Server, own_cluster: Cluster
 ) -> None:
-    talk = await Talk.begin(house)
+    talk = await Talk.begin(postgresql_server)
     await talk.prompt(f"[[stream n={CHUNKS} delay=0.02]] [[chunk end]]")
     await talk.seen("agent_message")
     own_cluster.stop()
@@ -68,11 +68,15 @@ async def test_prompts_get_503_while_the_database_is_away_and_the_turn_is_comple
     assert (refused.status_code, refused.json()["error"]) == (503, "unavailable"), refused.text
     assert re.match("the PostgreSQL database test_.* cannot be reached", refused.json()["message"])
     assert int(refused.headers["Retry-After"]) > 0
-    assert await degraded(house) == {"status": "degraded", "version": "0.1.0", "away": ["database"]}
+    assert await until_degraded(postgresql_server) == {
+        "status": "degraded",
+        "version": "0.1.0",
+        "away": ["database"],
+    }
     for path in ("/api/sessions", f"{talk.path}/events"):
-        assert (await house.http.get(path)).status_code == 503
+        assert (await postgresql_server.http.get(path)).status_code == 503
     own_cluster.start()
-    await house.ready()
+    await postgresql_server.ready()
     async with asyncio.timeout(60):
         while (again := await prompt(talk, "[[chunk once]]", key)).status_code == 503:
             await asyncio.sleep(0.05)
@@ -80,26 +84,28 @@ async def test_prompts_get_503_while_the_database_is_away_and_the_turn_is_comple
     assert (await prompt(talk, "[[chunk once]]", key)).json() == again.json()
     start = await talk.seen("turn_start", promptId=again.json()["promptId"])
     await talk.seen("turn_end", after=start["seq"])
-    said = await talk.said()
-    assert said == "".join(f"<{n}>" for n in range(CHUNKS)) + "endonce"
+    text = await talk.said()
+    assert text == "".join(f"<{n}>" for n in range(CHUNKS)) + "endonce"
     events = await talk.events()
     assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
     assert (await talk.worker())["state"] == "active"
 
 
-async def test_health_notices_an_idle_database_that_is_away_and_comes_back(
-    house: Server, own_cluster: Cluster
+async def test_health_notices_that_an_idle_database_stops_and_starts_again(
+    postgresql_server: Server, own_cluster: Cluster
 ) -> None:
     own_cluster.stop()
-    assert (await degraded(house))["away"] == ["database"]
+    assert (await until_degraded(postgresql_server))["away"] == ["database"]
     own_cluster.start()
-    await house.ready()
+    await postgresql_server.ready()
 
 
-async def test_the_command_line_says_that_the_database_is_away(house: Server, own_cluster: Cluster) -> None:
-    bullpen = Bullpen(house.environment())
+async def test_the_command_line_says_that_the_database_is_away(
+    postgresql_server: Server, own_cluster: Cluster
+) -> None:
+    bullpen = Bullpen(postgresql_server.environment())
     own_cluster.stop()
-    await degraded(house)
+    await until_degraded(postgresql_server)
     status = await bullpen("status")
     assert status.code == 1
     assert "is running, but cannot reach its database" in status.out
@@ -113,12 +119,12 @@ async def test_the_command_line_says_that_the_database_is_away(house: Server, ow
 
 
 async def test_a_client_sends_a_prompt_again_until_the_database_is_back(
-    house: Server, own_cluster: Cluster
+    postgresql_server: Server, own_cluster: Cluster
 ) -> None:
-    talk = await Talk.begin(house)
+    talk = await Talk.begin(postgresql_server)
     own_cluster.stop()
-    await degraded(house)
-    async with Client(house.url, house.token) as client:
+    await until_degraded(postgresql_server)
+    async with Client(postgresql_server.url, postgresql_server.token) as client:
         sending = asyncio.ensure_future(client.prompt(talk.id, "[[chunk once]]"))
         await asyncio.sleep(1)
         assert not sending.done()
@@ -128,11 +134,11 @@ async def test_a_client_sends_a_prompt_again_until_the_database_is_back(
     assert await talk.said() == "once"
 
 
-async def test_the_page_says_why_a_message_waits_and_sends_it_once_when_the_database_is_back(
-    house: Server, own_cluster: Cluster, profile: BrowserContext
+async def test_the_page_explains_why_a_message_waits_and_sends_it_once_when_the_database_is_back(
+    postgresql_server: Server, own_cluster: Cluster, profile: BrowserContext
 ) -> None:
-    await log_in(profile, house)
-    chat = await ChatPage.at(profile, await Talk.begin(house))
+    await log_in(profile, postgresql_server)
+    chat = await ChatPage.at(profile, await Talk.begin(postgresql_server))
     own_cluster.stop()
     await chat.say("[[chunk once]]")
     waits = "This message is kept here and will be sent later: the PostgreSQL database"

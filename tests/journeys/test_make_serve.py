@@ -1,4 +1,4 @@
-"""`make serve`, the first command after a clone: it prints an address, and the page is there."""
+"""`make serve`, the first command after a clone, prints an address and serves the page."""
 
 import os
 import re
@@ -14,19 +14,19 @@ from support.server import end_processes_of
 
 ROOT = Path(__file__).parents[2]
 FULL = os.environ.get("BULLPEN_FAULTS") == "full"
-# A clone has all of it to fetch from the registries.
+# A new clone downloads all packages, so it is tested only in full runs.
 TREES = ["this tree", "a fresh clone"] if FULL else ["this tree"]
-# How this machine reaches the registries; who has everything already does not ask them.
+# Variables with which this machine reaches package registries; only a new clone needs them.
 NETWORK = re.compile(r"(pip|npm_config|ssl_cert)_.*|.*_proxy|.*_ca_(bundle|certs)", re.IGNORECASE)
 
 
 @pytest.mark.parametrize("tree", TREES)
-def test_make_serve_serves_the_page_to_somebody_with_an_empty_home(tree: str, tmp_path: Path) -> None:
-    where, home, port = ROOT, tmp_path / "home", free_port()
+def test_make_serve_serves_the_page_to_a_user_with_an_empty_home(tree: str, tmp_path: Path) -> None:
+    directory, home, port = ROOT, tmp_path / "home", free_port()
     home.mkdir()
     if tree == "a fresh clone":
-        where = tmp_path / "clone"
-        subprocess.run(["git", "clone", "--quiet", ROOT, where], check=True)
+        directory = tmp_path / "clone"
+        subprocess.run(["git", "clone", "--quiet", ROOT, directory], check=True)
     env = {name: value for name, value in os.environ.items() if NETWORK.fullmatch(name)} | {
         "HOME": str(home),
         "PATH": f"{sys.base_prefix}/bin:/usr/bin:/bin",
@@ -34,11 +34,11 @@ def test_make_serve_serves_the_page_to_somebody_with_an_empty_home(tree: str, tm
     }
     command = ["make", "serve", "ARGS=--no-open"]
     try:
-        with subprocess.Popen(command, cwd=where, env=env, stdout=subprocess.PIPE, text=True) as make:
+        with subprocess.Popen(command, cwd=directory, env=env, stdout=subprocess.PIPE, text=True) as make:
             try:
                 assert make.stdout is not None
-                said = next((line for line in make.stdout if "#code=" in line), "nothing of an address")
-                assert f"http://127.0.0.1:{port}/#code=" in said
+                line = next((line for line in make.stdout if "#code=" in line), "no address was printed")
+                assert f"http://127.0.0.1:{port}/#code=" in line
                 with httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False) as http:
                     assert http.get("/api/health").status_code == 200
                     assert '<script type="module"' in http.get("/").raise_for_status().text

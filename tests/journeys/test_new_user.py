@@ -1,4 +1,4 @@
-"""An empty home and only Python: installed from a wheel, tried by command and browser, upgraded at work."""
+"""A new user installs a wheel, tries Bullpen by command and browser, and upgrades while an agent works."""
 
 import asyncio
 import json
@@ -25,13 +25,13 @@ pytestmark = pytest.mark.xdist_group("wheel")
 
 
 class NewUser:
-    """Somebody with a home in which there is nothing yet."""
+    """A user with an empty home directory and an installed environment."""
 
     def __init__(self, home: Path, environment: Environment) -> None:
         self.data = home / ".local" / "share" / "bullpen"
         self.environment = environment
         self._program = str(environment.bin / "bullpen")
-        self._given: dict[str, Any] = {
+        self._process_options: dict[str, Any] = {
             "cwd": home,
             "env": {"HOME": str(home), "PATH": f"{environment.bin}:/usr/bin:/bin", "BULLPEN_PORT": "0"},
             "text": True,
@@ -39,31 +39,31 @@ class NewUser:
 
     @asynccontextmanager
     async def serving(self) -> AsyncIterator[str]:
-        """`bullpen serve`, until it is stopped; the address it prints."""
+        """Run `bullpen serve` during the context. Return the printed address."""
         command = [self._program, "serve", "--no-open"]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, **self._given) as process:
+        with subprocess.Popen(command, stdout=subprocess.PIPE, **self._process_options) as process:
             try:
                 assert process.stdout is not None
-                said = await asyncio.wait_for(asyncio.to_thread(process.stdout.readline), DEADLINE)
-                found = re.search(r"http://\S+#code=\S+", said)
-                assert found, said
+                line = await asyncio.wait_for(asyncio.to_thread(process.stdout.readline), DEADLINE)
+                found = re.search(r"http://\S+#code=\S+", line)
+                assert found, line
                 yield found[0]
             finally:
                 process.terminate()
 
-    async def bullpen(self, *words: str) -> str:
-        done = await self._run(*words)
-        assert done.returncode == 0, (words, done.stdout, done.stderr)
+    async def bullpen(self, *arguments: str) -> str:
+        done = await self._run(*arguments)
+        assert done.returncode == 0, (arguments, done.stdout, done.stderr)
         return done.stdout
 
-    async def until_well(self, *words: str) -> None:
-        """Repeats a command until there is what it wants."""
+    async def until_success(self, *arguments: str) -> None:
+        """Repeat a command until it succeeds."""
         async with asyncio.timeout(DEADLINE):
-            while (await self._run(*words)).returncode:
+            while (await self._run(*arguments)).returncode:
                 await asyncio.sleep(0.05)
 
     async def worker(self, session: str, type: str) -> dict[str, Any]:
-        """Waits until there is one of that type."""
+        """Wait until the session has a worker of this type, and return it."""
         async with asyncio.timeout(DEADLINE):
             while True:
                 workers = json.loads(await self.bullpen("show", session, "--json"))["workers"]
@@ -73,21 +73,21 @@ class NewUser:
                         return worker
                 await asyncio.sleep(0.05)
 
-    async def printed(self, session: str, at_least: int) -> list[int]:
-        """Waits until the program in its terminal has counted that far; the numbers it has said."""
+    async def printed_numbers(self, session: str, at_least: int) -> list[int]:
+        """Wait until the program in the terminal has printed so many numbers, and return them."""
         worker = await self.worker(session, "terminal")
         async with asyncio.timeout(DEADLINE):
             while True:
-                said = await self.bullpen("logs", f"{session}/{worker['role']}", "--raw")
-                numbers = [int(number) for number in re.findall(r"line (\d+)\s", said)]
+                output = await self.bullpen("logs", f"{session}/{worker['role']}", "--raw")
+                numbers = [int(number) for number in re.findall(r"line (\d+)\s", output)]
                 if len(numbers) >= at_least:
                     return numbers
                 await asyncio.sleep(0.05)
 
-    async def _run(self, *words: str) -> "subprocess.CompletedProcess[str]":
-        command = [self._program, *words]
+    async def _run(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
+        command = [self._program, *arguments]
         return await asyncio.to_thread(
-            lambda: subprocess.run(command, capture_output=True, check=False, **self._given)
+            lambda: subprocess.run(command, capture_output=True, check=False, **self._process_options)
         )
 
 
@@ -102,26 +102,26 @@ async def user(tmp_path: Path) -> AsyncIterator[NewUser]:
 
 
 @pytest.mark.timeout(600)
-async def test_a_new_user_installs_tries_and_upgrades_with_an_agent_at_work(
+async def test_a_new_user_installs_tries_and_upgrades_while_an_agent_works(
     user: NewUser, tmp_path: Path
 ) -> None:
     wheel = await asyncio.to_thread(build, "wheel", tmp_path / "wheel")
     newer = await asyncio.to_thread(build_newer, NEWER, tmp_path / "newer")
     await asyncio.to_thread(user.environment.install, wheel)
     async with user.serving() as address:
-        await user.until_well("doctor")
+        await user.until_success("doctor")
         await _try_in_a_browser(address)
         assert "plan" in await user.bullpen("run", "help", "--agent", "demo", "--wait")
         await user.bullpen("run", COUNT, "--agent", "demo", "--name", "counting")
-        await user.until_well("approve", "counting")
-        await user.printed("counting", at_least=3)
+        await user.until_success("approve", "counting")
+        await user.printed_numbers("counting", at_least=3)
         agent, program = await user.worker("counting", "agent"), await user.worker("counting", "terminal")
     await asyncio.to_thread(user.environment.install, newer)
     assert await user.bullpen("--version") == f"bullpen {NEWER}\n"
     async with user.serving():
-        await user.until_well("doctor")
+        await user.until_success("doctor")
         await user.bullpen("wait", "counting", "--timeout", str(int(DEADLINE)))
-        assert await user.printed("counting", at_least=LINES) == list(range(1, LINES + 1))
+        assert await user.printed_numbers("counting", at_least=LINES) == list(range(1, LINES + 1))
         assert (await user.worker("counting", "agent"))["pid"] == agent["pid"]
         assert (await user.worker("counting", "terminal"))["id"] == program["id"]
         events = await user.bullpen("logs", "counting")

@@ -1,4 +1,4 @@
-"""One database, one server: a second server, a takeover, a race, and a standby promoted too early."""
+"""Only one server uses a database: a second server, a takeover, a race, and a standby promoted too early."""
 
 import asyncio
 import tempfile
@@ -26,13 +26,13 @@ class NewServer(Protocol):
 def shared_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path}/shared.db"
-    made: Cluster = request.getfixturevalue("cluster")
-    return made.new_database()
+    cluster: Cluster = request.getfixturevalue("cluster")
+    return cluster.new_database()
 
 
 @pytest.fixture
 async def new_server(tmp_path: Path, workspace: Path) -> AsyncIterator[NewServer]:
-    """Make servers, each with a data directory of its own."""
+    """Return a function that creates servers, each with its own data directory."""
     async with AsyncExitStack() as stack:
 
         def make(name: str, url: str) -> Server:
@@ -49,15 +49,15 @@ async def events(server: Server, session_id: str) -> list[dict[str, Any]]:
     return found
 
 
-async def answers(server: Server, session_id: str, worker_id: str) -> None:
-    """The program in a terminal still does what is typed."""
+async def check_terminal_works(server: Server, session_id: str, worker_id: str) -> None:
+    """Check that the program in a terminal still runs typed commands."""
     viewer = Viewer(server, session_id, worker_id)
     async with viewer.watching():
         await Typist(server, session_id, worker_id, "typist").type("echo $((6*7))\n")
         await viewer.until_seen(b"42\r\n")
 
 
-async def test_a_second_server_is_refused_and_the_terminals_of_the_first_are_left_alone(
+async def test_a_second_server_is_refused_and_does_not_touch_the_terminals_of_the_first(
     new_server: NewServer, shared_url: str
 ) -> None:
     first, second = new_server("first", shared_url), new_server("second", shared_url)
@@ -70,10 +70,10 @@ async def test_a_second_server_is_refused_and_the_terminals_of_the_first_are_lef
     assert f"data directory is {gethostname()}:{first.home}" in second.output()
     assert "--take-over" in second.output()
     assert await events(first, session["id"]) == before
-    await answers(first, session["id"], terminal["id"])
+    await check_terminal_works(first, session["id"], terminal["id"])
 
 
-async def test_a_server_that_is_taken_over_stops_with_a_sentence_and_leaves_its_terminals_running(
+async def test_a_server_that_is_taken_over_stops_with_a_message_and_leaves_its_terminals_running(
     new_server: NewServer, shared_url: str
 ) -> None:
     first, second = new_server("first", shared_url), new_server("second", shared_url)
@@ -81,7 +81,7 @@ async def test_a_server_that_is_taken_over_stops_with_a_sentence_and_leaves_its_
     session = await first.new_session()
     terminal = await first.new_terminal(session["id"])
     await second.start("--take-over")
-    with suppress(httpx.TransportError):  # its heartbeat may have told it already
+    with suppress(httpx.TransportError):  # the server may have ended already, because of its heartbeat
         late = await first.http.patch(f"/api/sessions/{session['id']}", json={"title": "written too late"})
         assert (late.status_code, late.json()["error"]) == (503, "unavailable"), late.text
     assert await first.ended() == 1
@@ -92,7 +92,7 @@ async def test_a_server_that_is_taken_over_stops_with_a_sentence_and_leaves_its_
     assert "written too late" not in str(await second.call("GET", f"/api/sessions/{session['id']}"))
     await second.new_terminal(session["id"])
     await first.start(wait=False)
-    assert await first.ended() == 1  # the second one lives
+    assert await first.ended() == 1  # the second server still runs
     assert "another server uses this database" in first.output()
 
 
@@ -104,7 +104,7 @@ async def test_of_two_servers_that_start_together_one_runs_and_one_is_refused(
     ready = await asyncio.gather(*(server.ready() for server in servers), return_exceptions=True)
     refused = [each for each in ready if isinstance(each, AssertionError)]
     assert len(refused) == 1 and "another server uses this database" in str(refused[0])
-    (running,) = (server for server, how in zip(servers, ready, strict=True) if how is None)
+    (running,) = (server for server, error in zip(servers, ready, strict=True) if error is None)
     session = await running.new_session()
     await running.new_terminal(session["id"])
 
@@ -122,21 +122,21 @@ async def test_a_server_with_the_same_data_directory_starts_at_once_after_a_kill
 
 @pytest.fixture
 def clusters() -> Iterator[tuple[Cluster, Cluster, Switch, str]]:
-    """A primary, an asynchronous standby, a socket that leads to the one or the other, and its URL."""
+    """Return a primary, an asynchronous standby, a switch between their sockets, and its URL."""
     primary = Cluster()
     primary.start()
     url = primary.new_database()
     standby = Cluster(primary)
     standby.start()
     try:
-        with tempfile.TemporaryDirectory() as name, switch(Path(name), primary.home) as made:
-            yield primary, standby, made, url.replace(str(primary.home), name)
+        with tempfile.TemporaryDirectory() as name, switch(Path(name), primary.home) as route:
+            yield primary, standby, route, url.replace(str(primary.home), name)
     finally:
         standby.remove()
         primary.remove()
 
 
-async def test_a_standby_promoted_with_commits_missing_stops_the_server_and_leaves_no_hole(
+async def test_a_standby_that_lacks_commits_stops_the_server_and_leaves_no_gap_in_the_events(
     clusters: tuple[Cluster, Cluster, Switch, str], new_server: NewServer
 ) -> None:
     primary, standby, route, url = clusters
@@ -156,7 +156,7 @@ async def test_a_standby_promoted_with_commits_missing_stops_the_server_and_leav
     assert "the database has gone back in time" in server.output()
     assert psutil.pid_exists(terminal["pid"])
     await server.start(wait=False)
-    assert await server.ended() == 1  # not by itself either, as a service manager would start it
+    assert await server.ended() == 1  # a restart by a service manager is refused too
     assert server.output().count("start it with --take-over") >= 2
     await server.start("--take-over")
     after = await events(server, session["id"])
@@ -165,7 +165,7 @@ async def test_a_standby_promoted_with_commits_missing_stops_the_server_and_leav
     await server.worker_in(session["id"], terminal["id"], "active")
 
 
-async def test_a_standby_promoted_with_every_commit_goes_on(
+async def test_the_server_continues_with_a_standby_that_has_every_commit(
     clusters: tuple[Cluster, Cluster, Switch, str], new_server: NewServer
 ) -> None:
     primary, standby, route, url = clusters

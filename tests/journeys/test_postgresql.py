@@ -1,4 +1,4 @@
-"""The whole house on PostgreSQL: the same code, the same promises."""
+"""A whole server with PostgreSQL: sessions, terminals and agents survive a kill."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A network that goes without a word, as a VPN or a NAT may: nothing is closed, and nothing comes."""
+"""A network that fails silently, as with a VPN or NAT: sockets stay open, but no data arrives."""
 
 import signal
 
@@ -10,35 +10,35 @@ from support.pages import log_in
 from support.server import Server
 from support.talk import Talk, define_scripted
 
-DEADLINE = 60_000
-SILENCE = 41_000  # a little longer than the page believes in a heartbeat that does not come
+DEADLINE_MS = 60_000
+SILENCE_MS = 41_000  # a little longer than the page waits for a heartbeat
 
 
 @pytest.fixture
 async def device(server: Server, profile: BrowserContext) -> BrowserContext:
-    """A browser whose time the test can let pass."""
-    profile.set_default_timeout(DEADLINE)
+    """Return a browser profile with a clock that the test controls."""
+    profile.set_default_timeout(DEADLINE_MS)
     await profile.clock.install()
     await log_in(profile, server)
     return profile
 
 
-async def test_the_page_notices_the_silence_says_so_and_comes_back(
+async def test_the_page_shows_that_the_network_is_silent_and_recovers(
     server: Server, device: BrowserContext
 ) -> None:
     await define_scripted(server)
     chat = await ChatPage.at(device, await Talk.begin(server))
     dashboard = chat.page.get_by_role("button", name="Connection:")
-    await expect(dashboard).to_contain_text("Connected", timeout=DEADLINE)
+    await expect(dashboard).to_contain_text("Connected", timeout=DEADLINE_MS)
 
     assert server.process is not None
-    server.process.send_signal(signal.SIGSTOP)  # its sockets stay open, and nobody is behind them
-    await chat.page.clock.fast_forward(SILENCE)
-    await expect(dashboard).to_contain_text("Reconnecting", timeout=DEADLINE)
+    server.process.send_signal(signal.SIGSTOP)  # its sockets stay open, but it does not answer
+    await chat.page.clock.fast_forward(SILENCE_MS)
+    await expect(dashboard).to_contain_text("Reconnecting", timeout=DEADLINE_MS)
     await chat.light("reconnecting")
 
     server.process.send_signal(signal.SIGCONT)
-    await expect(dashboard).to_contain_text("Connected", timeout=DEADLINE)
+    await expect(dashboard).to_contain_text("Connected", timeout=DEADLINE_MS)
     await chat.light("connected")
     await chat.talk.ask("[[chunk 'heard again']]")
-    await expect(chat.log).to_contain_text("heard again", timeout=DEADLINE)
+    await expect(chat.log).to_contain_text("heard again", timeout=DEADLINE_MS)

@@ -1,4 +1,4 @@
-"""A real Chromium for all tests, and a page of it that is logged in to a real server of the test's own."""
+"""Fixtures: one Chromium for all tests, and browser profiles that use a real server of each test."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -18,7 +18,7 @@ expect.set_options(timeout=60_000)  # a deadline, not a measurement: the machine
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Everything here runs in the loop in which the browser was started."""
+    """Run every asynchronous test of this directory in the event loop in which the browser was started."""
     for item in items:
         if item.path.parent == Path(__file__).parent and pytest_asyncio.is_async_test(item):
             item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
@@ -32,7 +32,7 @@ async def chromium() -> AsyncIterator[Browser]:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def browser(chromium: Browser) -> AsyncIterator[Browser]:
-    """Lend the browser without profiles; fail the test if a page of it had an uncaught error."""
+    """Return the browser without profiles. Fail the test if one of its pages had an uncaught error."""
     with no_uncaught_errors():
         yield chromium
         for profile in chromium.contexts:
@@ -41,7 +41,7 @@ async def browser(chromium: Browser) -> AsyncIterator[Browser]:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def server(tmp_path: Path, workspace: Path) -> AsyncIterator[Server]:
-    """As everywhere, but in the browser's loop."""
+    """Return a running server, started in the event loop of the browser."""
     this = Server(tmp_path / "home", workspace)
     await this.start()
     yield this
@@ -50,13 +50,13 @@ async def server(tmp_path: Path, workspace: Path) -> AsyncIterator[Server]:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def visitor(browser: Browser) -> BrowserContext:
-    """A browser profile nobody has logged in with."""
+    """Return a browser profile that is not logged in."""
     return await new_profile(browser)
 
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def device(visitor: BrowserContext, server: Server) -> BrowserContext:
-    """A browser profile that has used a login code."""
+    """Return a browser profile that has used a login code."""
     await log_in(visitor, server)
     return visitor
 

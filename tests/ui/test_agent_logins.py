@@ -1,4 +1,4 @@
-"""The page says quietly where no login was found, what to run, and opens it where an agent failed for it."""
+"""The page shows which agents have no login and how to log in, and opens the login command in a terminal."""
 
 import json
 import sys
@@ -10,33 +10,35 @@ from support.pages import login_url
 from support.server import Server
 from support.talk import SCRIPTED
 
-COMMAND = ["sh", "-c", "mkdir -p ~/.closed && echo key > ~/.closed/auth.json && echo welcome"]
+LOGIN_COMMAND = ["sh", "-c", "mkdir -p ~/.closed && echo key > ~/.closed/auth.json && echo welcome"]
 
 
-async def define_closed(server: Server) -> Path:
-    """An agent that lets nobody in before a login; returns what that leaves."""
+async def define_agent_without_login(server: Server) -> Path:
+    """Define an agent that starts no session before a login. Return the path of its login sign."""
     script, journal = server.home.parent / "closed.json", server.home.parent / "closed.journal"
-    script.write_text(json.dumps({"on": {"session/new": [{"do": "error", "code": -32000, "text": "who?"}]}}))
+    script.write_text(
+        json.dumps({"on": {"session/new": [{"do": "error", "code": -32000, "text": "not logged in"}]}})
+    )
     body = {
         "name": "Closed",
         "kind": "acp",
         "command": [sys.executable, str(SCRIPTED), "--journal", str(journal), "--script", str(script)],
-        "loginCommand": COMMAND,
+        "loginCommand": LOGIN_COMMAND,
         "login": {"files": ["~/.closed/auth.json"]},
     }
     await server.call("PUT", "/api/agents/closed", 200, json=body)
     return server.workspace / ".closed" / "auth.json"
 
 
-async def test_an_agent_without_a_login_says_so_where_it_is_offered(
+async def test_the_page_shows_at_an_agent_that_no_login_was_found(
     visitor: BrowserContext, server: Server
 ) -> None:
-    sign = await define_closed(server)
+    login_sign = await define_agent_without_login(server)
     page = await visitor.new_page()
     await page.goto(await login_url(server))
-    listed = page.get_by_role("listitem").filter(has_text="Closed")
-    await expect(listed).to_contain_text("no login found")
-    await expect(listed).to_contain_text("To log in to Closed, run sh -c")
+    agent_item = page.get_by_role("listitem").filter(has_text="Closed")
+    await expect(agent_item).to_contain_text("no login found")
+    await expect(agent_item).to_contain_text("To log in to Closed, run sh -c")
     await expect(page.get_by_role("listitem").filter(has_text="Demo")).not_to_contain_text("login")
 
     await page.get_by_label("Agent").select_option(label="Closed (no login found)")
@@ -44,22 +46,22 @@ async def test_an_agent_without_a_login_says_so_where_it_is_offered(
     await expect(form).to_contain_text("You can start it anyway")
     await expect(page.get_by_role("button", name="New agent")).to_be_enabled()
 
-    sign.parent.mkdir()
-    sign.write_text("key")
+    login_sign.parent.mkdir()
+    login_sign.write_text("key")
     await page.get_by_role("button", name="Check again").click()
-    await expect(listed).to_contain_text("logged in")
+    await expect(agent_item).to_contain_text("logged in")
     await expect(page.get_by_text("no login found")).to_have_count(0)
     assert await page.evaluate("window.violations") == []
 
 
-async def test_who_failed_for_want_of_a_login_is_logged_in_to_in_a_terminal(
+async def test_after_a_failure_without_a_login_the_page_opens_the_login_command_in_a_terminal(
     device: BrowserContext, server: Server
 ) -> None:
-    sign = await define_closed(server)
+    login_sign = await define_agent_without_login(server)
     session = await server.new_session(agentId="closed")
     page = await device.new_page()
     await page.goto(f"{server.url}/#/session/{session['id']}")
     await page.get_by_role("button", name="Log in").click()
     await expect(page.get_by_role("tab", name="Log in to Closed")).to_have_attribute("aria-selected", "true")
     await expect(page.locator(".xterm-rows, .xterm-accessibility").first).to_contain_text("welcome")
-    assert sign.read_text() == "key\n"
+    assert login_sign.read_text() == "key\n"

@@ -1,4 +1,4 @@
-"""Readable by all: axe-core finds nothing in any main view, on a desk or a phone, light or dark."""
+"""axe-core finds no accessibility violation in any main view: on a desktop or a phone, light or dark."""
 
 import json
 from pathlib import Path
@@ -15,13 +15,13 @@ from support.talk import Talk
 from support.views import PhoneViews, Views, begin_shown_talk
 
 AXE = Path(__file__).parents[2] / "ui/node_modules/axe-core/axe.min.js"
-# A menu is no landmark and stands outside of all, but the focus is in it while it is there.
-MENUS_ARE_FOUND = """
+# A menu is no landmark and is outside of all landmarks, but it has the focus while it is open.
+ACCEPT_MENUS_AS_REGIONS = """
     axe.configure({checks: [{id: 'region', options: {
       regionMatcher: 'dialog, [role=dialog], [role=alertdialog], [role=menu], svg'}}]})
 """
 DEVICES: dict[str, dict[str, Any]] = {
-    "desk": {"viewport": {"width": 1200, "height": 800}},
+    "desktop": {"viewport": {"width": 1200, "height": 800}},
     "phone": {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True},
 }
 
@@ -32,34 +32,34 @@ async def talk(workspace: Path, server: Server) -> Talk:
 
 
 @pytest.mark.parametrize("device", DEVICES)
-async def test_axe_finds_nothing(browser: Browser, talk: Talk, device: str) -> None:
-    profile = await browser.new_context(  # what fades in has no contrast yet
+async def test_axe_finds_no_violation(browser: Browser, talk: Talk, device: str) -> None:
+    profile = await browser.new_context(  # without animations: text that fades in has too little contrast
         color_scheme="light", reduced_motion="reduce", **DEVICES[device]
     )
     watch_errors(profile)
-    await profile.add_init_script(AXE.read_text() + MENUS_ARE_FOUND)
+    await profile.add_init_script(AXE.read_text() + ACCEPT_MENUS_AS_REGIONS)
     page = await profile.new_page()
     await page.goto(await login_url(talk.server))
     views = PhoneViews(page, talk) if device == "phone" else Views(page, talk)
     found: dict[str, list[str]] = {}
-    for name, come in views.all().items():
-        await come()
+    for name, open_view in views.all().items():
+        await open_view()
         found |= await violations(page, name)
     assert found == {}, json.dumps(found, indent=1)
 
 
 async def violations(page: Page, view: str) -> dict[str, list[str]]:
-    """What axe-core finds in light and dark, with the places; the dark page differs in its colours only."""
-    found = await look(page, f"light {view}", {})
+    """Return the violations of a view in light and dark. The dark page differs in its colours only."""
+    found = await run_axe(page, f"light {view}", {})
     await page.emulate_media(color_scheme="dark")
     await expect(page.locator(":root")).to_have_attribute("data-theme", "dark")
-    found |= await look(page, f"dark {view}", {"runOnly": ["color-contrast"]})
+    found |= await run_axe(page, f"dark {view}", {"runOnly": ["color-contrast"]})
     await page.emulate_media(color_scheme="light")
     await expect(page.locator(":root")).to_have_attribute("data-theme", "light")
     return found
 
 
-async def look(page: Page, view: str, options: dict[str, Any]) -> dict[str, list[str]]:
+async def run_axe(page: Page, view: str, options: dict[str, Any]) -> dict[str, list[str]]:
     results = await page.evaluate(
         "(options) => axe.run(document, options)", {"resultTypes": ["violations"], **options}
     )

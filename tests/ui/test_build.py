@@ -1,4 +1,4 @@
-"""The built page as it lies in the package: nothing inline, names with hashes, a small first load."""
+"""The built page in the package: no inline code, file names with hashes, a small first load."""
 
 import gzip
 import re
@@ -16,7 +16,7 @@ ROOT_FILES = [
     "offline.html",
     "worker.js",
 ]
-FIRST_LOAD = 250_000  # bytes of JavaScript, gzipped
+MAX_FIRST_LOAD_BYTES = 250_000  # JavaScript, gzipped
 
 
 def index() -> str:
@@ -42,12 +42,12 @@ def first_load() -> list[bytes]:
 
 
 def test_the_first_load_has_less_than_250_kb_of_javascript() -> None:
-    assert sum(len(gzip.compress(script)) for script in first_load()) < FIRST_LOAD
+    assert sum(len(gzip.compress(script)) for script in first_load()) < MAX_FIRST_LOAD_BYTES
 
 
-@pytest.mark.parametrize("heavy", [b"xterm-helper-textarea", b"createHighlighter"])
-def test_what_is_heavy_is_loaded_when_it_is_needed(heavy: bytes) -> None:
-    assert not any(heavy in script for script in first_load())
+@pytest.mark.parametrize("library", [b"xterm-helper-textarea", b"createHighlighter"])
+def test_a_large_library_is_not_part_of_the_first_load(library: bytes) -> None:
+    assert not any(library in script for script in first_load())
 
 
 def test_the_terminal_creates_no_style_elements() -> None:

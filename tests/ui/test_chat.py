@@ -1,4 +1,4 @@
-"""An agent in the page: what it says appears, what it asks is asked, and nothing is said twice."""
+"""The chat with an agent in the page: its text and requests appear, and prompts are sent exactly once."""
 
 import re
 
@@ -8,7 +8,7 @@ from support.chat_page import ChatPage
 from support.server import Server
 
 
-async def test_a_new_agent_is_a_button_away(device: BrowserContext, server: Server) -> None:
+async def test_one_button_starts_a_new_agent(device: BrowserContext, server: Server) -> None:
     page = await device.new_page()
     await page.goto(server.url)
     await page.get_by_label("Agent").select_option("demo")
@@ -50,15 +50,15 @@ async def test_a_form_is_filled_in(chat: ChatPage) -> None:
     await expect(chat.log).to_contain_text('"name": "Ada"')
 
 
-async def test_each_question_is_known_by_what_it_asks(chat: ChatPage) -> None:
+async def test_each_question_form_is_named_by_its_question(chat: ChatPage) -> None:
     await chat.say("[[question 'your name?']] [[question 'your age?']]")
-    for asked in ("your name?", "your age?"):
-        form = chat.page.get_by_role("form", name=f"Question: {asked}")
+    for question in ("your name?", "your age?"):
+        form = chat.page.get_by_role("form", name=f"Question: {question}")
         await form.get_by_role("button", name="Decline").click()
         await expect(form).to_contain_text("declined")
 
 
-async def test_what_is_said_meanwhile_waits_and_stop_ends_the_turn(chat: ChatPage) -> None:
+async def test_a_message_during_a_turn_is_queued_and_stop_ends_the_turn(chat: ChatPage) -> None:
     await chat.say("[[chunk working]] [[wait_cancel]]")
     await expect(chat.log).to_contain_text("working")
     await chat.say("[[chunk later]]")
@@ -83,25 +83,25 @@ async def test_a_killed_server_loses_and_doubles_no_prompt(chat: ChatPage, serve
     events = await chat.talk.events()
     prompts = [each["data"]["text"] for each in events if each["type"] == "user_prompt"]
     assert prompts.count("[[chunk after-the-kill]]") == 1
-    said = "".join(await chat.log.get_by_label("Agent", exact=True).all_inner_texts())
-    assert re.findall(r"<(\d+)>", said) == [str(n) for n in range(200)]
+    text = "".join(await chat.log.get_by_label("Agent", exact=True).all_inner_texts())
+    assert re.findall(r"<(\d+)>", text) == [str(n) for n in range(200)]
 
 
-async def test_nothing_can_be_said_in_a_session_that_ended(chat: ChatPage) -> None:
+async def test_no_message_can_be_written_in_a_session_that_ended(chat: ChatPage) -> None:
     await chat.talk.server.call("POST", f"{chat.talk.path}/complete", 200)
     await expect(chat.page.get_by_label("Message")).to_be_disabled()
 
 
-async def test_what_failed_at_once_is_tried_again_in_a_new_session(chat: ChatPage) -> None:
+async def test_a_prompt_that_crashed_its_agent_can_be_tried_again_in_a_new_session(chat: ChatPage) -> None:
     await chat.say("[[crash]]")
     await chat.page.get_by_role("button", name="Try again in a new session").click()
-    window = chat.page.get_by_role("dialog", name="New session")
-    await expect(window.get_by_label("Prompt")).to_have_value("[[crash]]")
+    dialog = chat.page.get_by_role("dialog", name="New session")
+    await expect(dialog.get_by_label("Prompt")).to_have_value("[[crash]]")
     session = await chat.talk.server.call("GET", chat.talk.path)
-    await expect(window.get_by_label("Directory")).to_have_value(session["locationPath"])
+    await expect(dialog.get_by_label("Directory")).to_have_value(session["locationPath"])
 
 
-async def test_the_way_on_from_a_failed_session_is_in_sight_on_a_phone(chat: ChatPage) -> None:
+async def test_a_phone_shows_the_button_to_try_again_after_a_failure(chat: ChatPage) -> None:
     await chat.page.set_viewport_size({"width": 320, "height": 568})
     await chat.say("[[crash]]")
     button = chat.page.get_by_role("button", name="Try again in a new session")

@@ -1,4 +1,4 @@
-"""What an agent asks, and what waits for it: seen exactly as it is, answered and changed without a mouse."""
+"""Permissions, queued messages, pasted pictures and completion in the chat with an agent."""
 
 import base64
 
@@ -35,7 +35,7 @@ async def test_a_permission_is_answered_by_key_only_while_its_card_has_the_focus
         await expect(chat.card).to_have_count(0)
 
 
-async def test_s28_a_card_shows_the_exact_command_and_change_whatever_the_title_says(
+async def test_a_card_shows_the_exact_command_and_change_whatever_the_title_says(
     device: BrowserContext, server: Server
 ) -> None:
     call = {
@@ -61,7 +61,7 @@ async def test_s28_a_card_shows_the_exact_command_and_change_whatever_the_title_
     assert answered["data"]["toolCall"] == call
 
 
-async def test_what_waits_is_edited_moved_deleted_paused_and_sent_at_once(chat: ChatPage) -> None:
+async def test_a_queued_message_is_edited_moved_deleted_paused_and_sent_at_once(chat: ChatPage) -> None:
     await chat.say("[[chunk working]] [[wait_cancel]]")
     await expect(chat.log).to_contain_text("working")
     for text in ("[[chunk one]]", "[[chunk two]]", "[[chunk three]]"):
@@ -89,7 +89,7 @@ async def test_what_waits_is_edited_moved_deleted_paused_and_sent_at_once(chat: 
     await expect(chat.page.get_by_text("Queued")).to_have_count(0)
 
 
-async def test_a_pasted_picture_goes_with_the_message(chat: ChatPage) -> None:
+async def test_a_pasted_picture_is_sent_with_the_message(chat: ChatPage) -> None:
     paste = """async (field, data) => {
         const bytes = Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0))
         const transfer = new DataTransfer()
@@ -104,13 +104,13 @@ async def test_a_pasted_picture_goes_with_the_message(chat: ChatPage) -> None:
     await expect(chat.log.get_by_label("You").get_by_role("img")).to_be_visible()
     prompt = await chat.talk.seen("user_prompt", text="look at this")
     (image,) = prompt["data"]["imageIds"]
-    kept = await chat.talk.server.http.get(f"{chat.talk.path}/images/{image}")
-    assert kept.content == base64.b64decode(PNG)
+    stored = await chat.talk.server.http.get(f"{chat.talk.path}/images/{image}")
+    assert stored.content == base64.b64decode(PNG)
     await expect(chat.page.get_by_role("button", name="Remove picture")).to_have_count(0)
     assert await chat.page.evaluate("window.violations") == []
 
 
-async def test_a_slash_completes_and_a_mode_is_set(device: BrowserContext, server: Server) -> None:
+async def test_a_slash_command_is_completed_and_a_mode_is_set(device: BrowserContext, server: Server) -> None:
     chat = await ChatPage.at(device, await Talk.begin(server, "demo"))
     message = chat.page.get_by_label("Message", exact=True)
     await message.press_sequentially("/pl")
@@ -122,7 +122,7 @@ async def test_a_slash_completes_and_a_mode_is_set(device: BrowserContext, serve
     await expect(chat.page.get_by_label("Mode")).to_have_value("plan")
 
 
-async def test_what_waits_shows_its_title_and_its_time_which_can_be_changed(chat: ChatPage) -> None:
+async def test_a_queued_message_shows_its_title_and_time_and_the_time_can_be_changed(chat: ChatPage) -> None:
     await chat.say("[[chunk working]] [[wait_cancel]]")
     await expect(chat.log).to_contain_text("working")
     talk, night = chat.talk, "2099-03-01T22:00:00.000Z"

@@ -1,4 +1,4 @@
-"""S-11: whatever an agent says, no script of it runs and no request leaves the page."""
+"""Markup in the output of an agent runs no script and sends no request to another server."""
 
 from playwright.async_api import BrowserContext, Request, expect
 
@@ -7,35 +7,37 @@ from support.server import Server
 from support.talk import Talk, define_scripted
 
 HOSTILE = [
-    "<script>window.hurt = 1</script>",
-    "<img src=x onerror='window.hurt = 1'>",
-    "<svg/onload=window.hurt=1>",
+    "<script>window.injected = 1</script>",
+    "<img src=x onerror='window.injected = 1'>",
+    "<svg/onload=window.injected=1>",
     "<iframe src='https://evil.example/frame'></iframe>",
-    "[click](javascript:window.hurt=1)",
-    "[click](data:text/html,<script>parent.hurt=1</script>)",
+    "[click](javascript:window.injected=1)",
+    "[click](data:text/html,<script>parent.injected=1</script>)",
     "![pixel](https://evil.example/pixel.png)",
     "![pixel](//evil.example/pixel.png)",
     "<https://evil.example/auto>",
-    '```"><img src=x onerror=window.hurt=1>\ncode\n```',
-    "| <img src=x onerror=window.hurt=1> |\n|---|\n| <b onmouseover=window.hurt=1>x |",
+    '```"><img src=x onerror=window.injected=1>\ncode\n```',
+    "| <img src=x onerror=window.injected=1> |\n|---|\n| <b onmouseover=window.injected=1>x |",
     "<style>@import 'https://evil.example/style.css'</style>",
     "<link rel=stylesheet href=https://evil.example/style.css>",
-    "<a href='javascript:window.hurt=1' ping='https://evil.example/ping'>x</a>",
+    "<a href='javascript:window.injected=1' ping='https://evil.example/ping'>x</a>",
     "<form action=https://evil.example><input name=x></form>",
-    "<math><mtext><table><mglyph><style><img src=x onerror=window.hurt=1>",
+    "<math><mtext><table><mglyph><style><img src=x onerror=window.injected=1>",
 ]
 
 
-async def test_s11_nothing_an_agent_says_runs_or_calls_home(device: BrowserContext, server: Server) -> None:
-    everywhere = "<img src=https://evil.example/t.png onerror='window.hurt = 1'>"
+async def test_text_of_an_agent_runs_no_script_and_makes_no_request(
+    device: BrowserContext, server: Server
+) -> None:
+    markup = "<img src=https://evil.example/t.png onerror='window.injected = 1'>"
     call = {
-        "title": everywhere,
-        "kind": everywhere,
-        "rawInput": {"command": everywhere, everywhere: everywhere},
-        "locations": [{"path": everywhere}],
+        "title": markup,
+        "kind": markup,
+        "rawInput": {"command": markup, markup: markup},
+        "locations": [{"path": markup}],
         "content": [
-            {"type": "content", "content": {"type": "text", "text": everywhere}},
-            {"type": "diff", "path": everywhere, "oldText": everywhere, "newText": f"{everywhere}!"},
+            {"type": "content", "content": {"type": "text", "text": markup}},
+            {"type": "diff", "path": markup, "oldText": markup, "newText": f"{markup}!"},
             {
                 "type": "content",
                 "content": {"type": "image", "mimeType": "image/svg+xml", "data": "PHN2Zz4="},
@@ -44,24 +46,24 @@ async def test_s11_nothing_an_agent_says_runs_or_calls_home(device: BrowserConte
     }
     steps = [
         {"do": "chunk", "text": "\n\n".join(HOSTILE)},
-        {"do": "thought", "text": everywhere},
+        {"do": "thought", "text": markup},
         {"do": "tool", **call},
-        {"do": "plan", "text": everywhere.replace(" ", " ")},
+        {"do": "plan", "text": markup.replace(" ", " ")},
         {"do": "chunk", "text": "the end"},
-        {"do": "question", "text": everywhere, "schema": {"properties": {everywhere: {"title": everywhere}}}},
+        {"do": "question", "text": markup, "schema": {"properties": {markup: {"title": markup}}}},
     ]
     await define_scripted(server, "evil", {"prompts": [steps]})
-    talk = await Talk.begin(server, "evil", title=everywhere)
-    await talk.prompt(everywhere)
+    talk = await Talk.begin(server, "evil", title=markup)
+    await talk.prompt(markup)
     await talk.seen("question", status="pending")
     chat = await ChatPage.at(device, talk)
-    foreign: list[str] = []
+    foreign_urls: list[str] = []
 
-    def note(request: Request) -> None:
+    def record_request(request: Request) -> None:
         if not request.url.startswith((server.url, "data:", "blob:")):
-            foreign.append(request.url)
+            foreign_urls.append(request.url)
 
-    chat.page.on("request", note)
+    chat.page.on("request", record_request)
     await chat.page.reload()
     await expect(chat.log).to_contain_text("the end")
     for closed in await chat.log.locator("[aria-expanded=false]").all():
@@ -71,18 +73,18 @@ async def test_s11_nothing_an_agent_says_runs_or_calls_home(device: BrowserConte
         await expect(chat.log.locator(selector)).to_have_count(0)
     schemes = await chat.log.locator("a").evaluate_all("all => all.map((a) => new URL(a.href).protocol)")
     assert set(schemes) <= {"https:"}
-    assert await chat.page.evaluate("window.hurt") is None
-    assert foreign == []
+    assert await chat.page.evaluate("window.injected") is None
+    assert foreign_urls == []
     assert await chat.page.evaluate("window.violations") == []
 
 
 async def test_a_link_is_shown_before_it_is_opened(chat: ChatPage) -> None:
     await chat.say("[[chunk '[bank.example](https://evil.example/login?x=1)']]")
     await chat.log.get_by_role("link", name="bank.example").click()
-    shown = chat.page.get_by_role("dialog", name="Link")
-    await expect(shown).to_contain_text("https://evil.example/login?x=1")
-    opening = shown.get_by_role("link", name="Open")
-    await expect(opening).to_have_attribute("rel", "noopener noreferrer nofollow")
+    dialog = chat.page.get_by_role("dialog", name="Link")
+    await expect(dialog).to_contain_text("https://evil.example/login?x=1")
+    link = dialog.get_by_role("link", name="Open")
+    await expect(link).to_have_attribute("rel", "noopener noreferrer nofollow")
     assert len(chat.page.context.pages) == 1
     await chat.page.keyboard.press("Escape")
-    await expect(shown).to_have_count(0)
+    await expect(dialog).to_have_count(0)

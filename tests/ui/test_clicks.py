@@ -1,4 +1,4 @@
-"""Every control of every view stays where it is while the mouse button is down, and gets the click."""
+"""No control of any view moves while the mouse button is held down on it, and each gets its click."""
 
 import asyncio
 from pathlib import Path
@@ -11,9 +11,9 @@ from support.server import Server
 from support.talk import Talk
 from support.views import Views, begin_shown_talk
 
-HELD = 0.12  # seconds the button is down, as a slow finger has it
-LOOKS = 100  # after which a control that is not under the mouse is covered
-# Clicks reach no handler of the page, so that one view stays while all of its controls are tried.
+HOLD_SECONDS = 0.12  # how long a slow finger presses the button
+MAX_LOOKS = 100  # then a control that is not under the mouse counts as covered
+# Clicks reach no handler of the page, so that the view stays open while all of its controls are tried.
 CATCH_CLICKS = """() => {
   addEventListener('click', (event) => {
     if (!window.catching) return
@@ -43,25 +43,25 @@ FIND_CONTROLS = """(known) => {
   }
   return names
 }"""
-# As a person finds the view: scrolled as it came, and nothing has the focus.
+# Restores the view as it was opened: the same scroll positions, and no element has the focus.
 PREPARE = """(n) => {
   document.activeElement?.blur?.()
   window.clicked = undefined
   for (const [each, top] of window.scrolled) each.scrollTop = top
   window.controls[n].scrollIntoView({ block: 'nearest', inline: 'nearest', behavior: 'instant' })
 }"""
-PLACE = """(n) => {
+GET_BOX = """(n) => {
   const control = window.controls[n]
   const { x, y, width, height } = control.getBoundingClientRect()
   const hit = document.elementFromPoint(x + width / 2, y + height / 2)
   const open = control.getAttribute('aria-expanded') === 'true'
   return { x, y, width, height, open, hit: control.contains(hit) }
 }"""
-ARRIVED = "(n) => window.controls[n].contains(window.clicked)"
+WAS_CLICKED = "(n) => window.controls[n].contains(window.clicked)"
 
 
 class ClickedViews(Views):
-    """All views, and the dialogs over them."""
+    """All views, and the dialogs that open above them."""
 
     names = ("home", "new_session", "chat", "changes", "queue", *Views.names[2:], "help")
 
@@ -91,49 +91,51 @@ async def talk(workspace: Path, server: Server) -> Talk:
     return await begin_shown_talk(workspace, server)
 
 
-async def test_no_control_moves_under_a_mouse_button_that_is_held(device: BrowserContext, talk: Talk) -> None:
+async def test_no_control_moves_while_the_mouse_button_is_held_on_it(
+    device: BrowserContext, talk: Talk
+) -> None:
     page = await device.new_page()
     await page.set_viewport_size({"width": 1100, "height": 560})
     await page.goto(talk.server.url)
     await page.evaluate(CATCH_CLICKS)
     tried: list[str] = []
-    wrong: list[str] = []
-    for name, come in ClickedViews(page, talk).all().items():
-        await come()
+    faults: list[str] = []
+    for name, open_view in ClickedViews(page, talk).all().items():
+        await open_view()
         for n, control in enumerate(found := await page.evaluate(FIND_CONTROLS, tried)):
-            wrong += [f"{name}: {control} {fault}" for fault in await hold(page, n)]
+            faults += [f"{name}: {control} {fault}" for fault in await hold(page, n)]
         tried += found
     assert len(tried) > 100, tried
-    assert not wrong, "\n".join(wrong)
+    assert not faults, "\n".join(faults)
 
 
 async def hold(page: Page, n: int) -> list[str]:
-    """Hold the mouse button on a control and release it; return what went wrong."""
+    """Press, hold and release the mouse button on a control. Return the faults."""
     await page.evaluate(PREPARE, n)
-    before = await settled(page, n)
+    before = await box_at_rest(page, n)
     if not before["hit"]:
         return ["is covered"]
     await page.evaluate("window.catching = true")
     await page.mouse.down()
-    await asyncio.sleep(HELD)
-    during = await page.evaluate(PLACE, n)
+    await asyncio.sleep(HOLD_SECONDS)
+    during = await page.evaluate(GET_BOX, n)
     await page.mouse.up()
-    arrived = await page.evaluate(ARRIVED, n)
+    clicked = await page.evaluate(WAS_CLICKED, n)
     await page.evaluate("window.catching = false")
     if during["open"] and not before["open"]:  # a menu opens when the button goes down
         await page.keyboard.press("Escape")
-        arrived = True
+        clicked = True
     moved = [round(during[side] - before[side], 1) for side in ("x", "y")]
-    return [*([f"moved by {moved}"] if moved != [0, 0] else []), *([] if arrived else ["lost its click"])]
+    return [*([f"moved by {moved}"] if moved != [0, 0] else []), *([] if clicked else ["lost its click"])]
 
 
-async def settled(page: Page, n: int) -> dict[str, Any]:
-    """Move the mouse over a control and return its place once it is still."""
+async def box_at_rest(page: Page, n: int) -> dict[str, Any]:
+    """Move the mouse over a control. Return its box as soon as it no longer moves."""
     before: dict[str, Any] = {}
-    for _ in range(LOOKS):
-        place: dict[str, Any] = await page.evaluate(PLACE, n)
-        await page.mouse.move(place["x"] + place["width"] / 2, place["y"] + place["height"] / 2)
-        if place == before and place["hit"]:
+    for _ in range(MAX_LOOKS):
+        box: dict[str, Any] = await page.evaluate(GET_BOX, n)
+        await page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        if box == before and box["hit"]:
             break
-        before = place
-    return place
+        before = box
+    return box

@@ -1,4 +1,4 @@
-"""Changes, files and documents in the page: seen, commented, and never more than text."""
+"""Changes, files and documents in the page: they are shown as text only, and changes take comments."""
 
 from pathlib import Path
 
@@ -50,7 +50,7 @@ async def open_changes(page: Page) -> Locator:
     return file
 
 
-async def test_a_diff_is_seen_commented_and_sent_as_one_message(session: ChatPage) -> None:
+async def test_comments_on_a_diff_are_sent_as_one_message(session: ChatPage) -> None:
     page = session.page
     file = await open_changes(page)
     await expect(file).to_contain_text("not staged")
@@ -60,7 +60,7 @@ async def test_a_diff_is_seen_commented_and_sent_as_one_message(session: ChatPag
     await page.get_by_label("Comment on line 5 of src/greet.py").fill("say it in French")
     await file.get_by_role("button", name="Comment on old line 1", exact=True).click()
     await page.get_by_label("Comment on old line 1 of src/greet.py").fill("why not both?")
-    await page.reload()  # what is written is kept (R10)
+    await page.reload()  # a comment that is being written survives a reload
     await expect(page.get_by_label("Comment on line 5 of src/greet.py")).to_have_value("say it in French")
     await expect(page.get_by_text("2 comments not sent yet")).to_be_visible()
 
@@ -73,7 +73,7 @@ async def test_a_diff_is_seen_commented_and_sent_as_one_message(session: ChatPag
     assert await page.evaluate("window.violations") == []
 
 
-async def test_a_comment_is_left_and_sent_from_the_keyboard(session: ChatPage) -> None:
+async def test_a_comment_is_written_and_sent_with_the_keyboard(session: ChatPage) -> None:
     page = session.page
     file = await open_changes(page)
     line = file.get_by_role("button", name="Comment on line 5", exact=True)
@@ -99,7 +99,7 @@ async def test_a_comment_is_left_and_sent_from_the_keyboard(session: ChatPage) -
     assert "say it in French" in (await session.talk.seen("user_prompt"))["data"]["text"]
 
 
-async def test_a_diff_stands_in_one_column_or_two_and_folds(session: ChatPage) -> None:
+async def test_a_diff_has_one_or_two_columns_and_can_be_folded(session: ChatPage) -> None:
     page = session.page
     file = await open_changes(page)
     lines = file.get_by_role("row").filter(has_text="return")
@@ -119,23 +119,23 @@ async def test_a_diff_stands_in_one_column_or_two_and_folds(session: ChatPage) -
     await expect(lines).to_have_count(1)
 
 
-async def test_what_an_agent_changes_appears_by_itself(session: ChatPage, repo: Repo) -> None:
+async def test_a_file_that_an_agent_changes_appears_without_a_reload(session: ChatPage, repo: Repo) -> None:
     await open_changes(session.page)
     repo.write("later.txt", "more\n")
     await expect(session.page.get_by_role("region", name="later.txt")).to_contain_text("more")
 
 
-async def test_files_are_a_tree_that_is_read_as_it_unfolds(session: ChatPage) -> None:
+async def test_a_directory_is_read_when_it_is_unfolded_in_the_file_tree(session: ChatPage) -> None:
     page = session.page
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url) if "/files" in request.url else None)
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(request.url) if "/files" in request.url else None)
     panel = await open_panel(page, "Files")
     await panel.get_by_role("treeitem", name="src").click()
     await panel.get_by_role("treeitem", name="greet.py").click()
     content = page.get_by_role("region", name="Content of src/greet.py")
     await expect(content).to_contain_text("good day")
     await expect(content.locator(".token-keyword").first).to_be_visible()
-    assert [url.partition("/files")[2] for url in asked] == ["", "/src", "/src/greet.py"]
+    assert [url.partition("/files")[2] for url in requests] == ["", "/src", "/src/greet.py"]
 
 
 async def test_a_document_follows_its_file(session: ChatPage, repo: Repo) -> None:
@@ -153,7 +153,7 @@ async def test_a_document_follows_its_file(session: ChatPage, repo: Repo) -> Non
     assert await page.evaluate("window.broken === undefined")
 
 
-async def test_s26_what_lies_in_a_workspace_is_only_text_here(
+async def test_a_file_of_a_workspace_is_only_shown_as_text(
     session: ChatPage, device: BrowserContext, repo: Repo
 ) -> None:
     page = session.page

@@ -1,4 +1,4 @@
-"""From the printed address to an agent's first change, on an empty home and in few actions."""
+"""A new user gets from the printed address to the first change of an agent in fewer than 10 actions."""
 
 import re
 from collections.abc import Awaitable
@@ -9,16 +9,16 @@ from playwright.async_api import BrowserContext, expect
 from support.pages import login_url
 from support.server import Server
 
-FEW = 10
+MAX_ACTIONS = 10
 
 
-class Person:
-    """Does one thing after the other, and counts."""
+class CountingUser:
+    """Counts the actions of a user."""
 
     def __init__(self) -> None:
         self.actions = 0
 
-    async def does(self, action: Awaitable[object]) -> None:
+    async def act(self, action: Awaitable[object]) -> None:
         self.actions += 1
         await action
 
@@ -42,28 +42,30 @@ async def test_the_demo_button_shows_the_plan_the_permission_and_the_change_it_p
     assert "demo agent" in (await _workspace(server) / "hello.md").read_text()
 
 
-async def test_a_first_change_is_a_few_actions_away(visitor: BrowserContext, server: Server) -> None:
+async def test_the_first_change_of_an_agent_takes_fewer_than_10_actions(
+    visitor: BrowserContext, server: Server
+) -> None:
     page = await visitor.new_page()
-    person = Person()
-    await person.does(page.goto(await login_url(server)))
-    await person.does(page.get_by_role("button", name="Try the demo agent").click())
+    user = CountingUser()
+    await user.act(page.goto(await login_url(server)))
+    await user.act(page.get_by_role("button", name="Try the demo agent").click())
     log = page.get_by_role("log")
     await expect(log).to_contain_text("The plan is done.")
-    await person.does(page.get_by_role("button", name="Reject").click())
+    await user.act(page.get_by_role("button", name="Reject").click())
     await expect(log).to_contain_text("All right, I leave it.")
 
-    await person.does(page.get_by_label("Message", exact=True).fill("edit notes.md"))
-    await person.does(page.keyboard.press("Enter"))
+    await user.act(page.get_by_label("Message", exact=True).fill("edit notes.md"))
+    await user.act(page.keyboard.press("Enter"))
     card = page.get_by_role("region", name="Permission")
     await expect(card).to_contain_text("The demo agent was here (1).")
-    await person.does(page.keyboard.press("ArrowUp"))
+    await user.act(page.keyboard.press("ArrowUp"))
     await expect(card).to_be_focused()
-    await person.does(page.keyboard.press("a"))
+    await user.act(page.keyboard.press("a"))
 
     await expect(log).to_contain_text("I have added a line to notes.md")
     change = log.get_by_role("figure", name="notes.md")
     await expect(change.get_by_role("row")).to_contain_text(["The demo agent was here (1)."])
-    assert person.actions < FEW
+    assert user.actions < MAX_ACTIONS
     assert "demo agent" in (await _workspace(server) / "notes.md").read_text()
     assert await page.evaluate("window.violations") == []
 

@@ -1,4 +1,4 @@
-"""What `bullpen share` prints, opened by somebody else: one session to look at, and nothing besides."""
+"""A guest who opens the link of `bullpen share` sees one session and can change nothing."""
 
 import json
 
@@ -8,50 +8,48 @@ from support.server import Server
 from support.talk import Talk, define_scripted
 
 
-async def shared_link(talk: Talk) -> str:
-    made = await talk.server.call("POST", f"{talk.path}/share", 201, json={"expiresIn": 600})
-    url: str = made["url"]
+async def share_link(talk: Talk) -> str:
+    share = await talk.server.call("POST", f"{talk.path}/share", 201, json={"expiresIn": 600})
+    url: str = share["url"]
     return url
 
 
-async def worked(server: Server) -> Talk:
+async def begin_finished_talk(server: Server) -> Talk:
     await define_scripted(server)
     talk = await Talk.begin(server, title="for your eyes")
     await talk.ask("[[chunk what we found]]")
     terminal = await server.new_terminal(talk.id)
     async with server.socket(f"/ws/session/{talk.id}/worker/{terminal['id']}?format=json") as ws:
         await ws.send('{"type": "input", "data": "echo to-$((40 + 2))\\r"}')
-        said = ""
-        while "to-42" not in said:
-            said += json.loads(await ws.recv()).get("data", "")
+        output = ""
+        while "to-42" not in output:
+            output += json.loads(await ws.recv()).get("data", "")
     return talk
 
 
 class Guest:
-    """A fresh profile at a link, and what it asked the server for."""
+    """A page in a new profile that records its requests to the server."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
-        self.asked: set[str] = set()
-        page.on("request", self._note)
-        page.on("websocket", self._connected)
+        self.requests: set[str] = set()
+        page.on("request", self._record_request)
+        page.on("websocket", self._record_socket)
 
-    def _note(self, request: Request) -> None:
+    def _record_request(self, request: Request) -> None:
         if "/api/" in request.url:
-            self.asked.add(f"{request.method} {request.url.split('/api')[1].split('?')[0]}")
+            self.requests.add(f"{request.method} {request.url.split('/api')[1].split('?')[0]}")
 
-    def _connected(self, socket: WebSocket) -> None:
-        self.asked.add(f"WS {socket.url}")
+    def _record_socket(self, socket: WebSocket) -> None:
+        self.requests.add(f"WS {socket.url}")
 
 
-async def test_a_share_link_shows_its_session_and_nothing_else(
-    visitor: BrowserContext, server: Server
-) -> None:
-    talk = await worked(server)
+async def test_a_share_link_shows_only_its_session(visitor: BrowserContext, server: Server) -> None:
+    talk = await begin_finished_talk(server)
     other = await server.new_session(title="not for you")
     guest = Guest(await visitor.new_page())
     page = guest.page
-    await page.goto(await shared_link(talk))
+    await page.goto(await share_link(talk))
     await expect(page.get_by_role("heading", name="for your eyes")).to_be_visible()
     await expect(page.get_by_role("log")).to_contain_text("what we found")
     await expect(page.locator(".xterm-rows")).to_contain_text("to-42")
@@ -63,20 +61,22 @@ async def test_a_share_link_shows_its_session_and_nothing_else(
     await expect(page.get_by_role("dialog")).to_have_count(0)
     await page.reload()
     await expect(page.get_by_role("log")).to_contain_text("what we found")
-    assert {each.split("/")[0] for each in guest.asked} == {"GET "}
-    assert all(f"/sessions/{talk.id}" in each for each in guest.asked), guest.asked
+    assert {each.split("/")[0] for each in guest.requests} == {"GET "}
+    assert all(f"/sessions/{talk.id}" in each for each in guest.requests), guest.requests
     assert await page.evaluate("Object.keys(localStorage).filter((key) => /secret/.test(key))") == []
     assert await page.evaluate("window.violations") == []
-    # With the same key another session stays closed, and so does the house.
+    # The same token opens neither another session nor the list of sessions.
     await page.goto(page.url.replace(talk.id, other["id"]))
     await expect(page.get_by_text("This link does not work")).to_be_visible()
     await page.goto(server.url)
     await expect(page.get_by_text("This browser is not logged in")).to_be_visible()
 
 
-async def test_a_share_link_that_was_taken_back_says_so(visitor: BrowserContext, server: Server) -> None:
+async def test_a_revoked_share_link_shows_that_it_does_not_work(
+    visitor: BrowserContext, server: Server
+) -> None:
     talk = Talk(server, await server.new_session(title="shown for a moment"))
-    link = await shared_link(talk)
+    link = await share_link(talk)
     page = await visitor.new_page()
     await page.goto(link)
     await expect(page.get_by_role("heading", name="shown for a moment")).to_be_visible()

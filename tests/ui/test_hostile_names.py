@@ -1,4 +1,4 @@
-"""S-11, S-19: whatever things are called: nothing of a name runs, and a name stays in its place."""
+"""Names with markup or direction letters run no script and do not change the text or layout beside them."""
 
 import base64
 from collections.abc import Awaitable, Callable
@@ -13,14 +13,16 @@ from support.repositories import Repo
 from support.server import Server
 from support.talk import Talk, define_scripted
 
-MARKUP = "<img src=https://evil.example/t.png onerror='window.hurt = 1'>"
-BRANCH = "<img/src=x/onerror=window.hurt=1>\u202e"
+MARKUP = "<img src=https://evil.example/t.png onerror='window.injected = 1'>"
+BRANCH = "<img/src=x/onerror=window.injected=1>\u202e"
 TITLE = f"needle {MARKUP} " + "very-long-" * 12
-TURNED = f"{TITLE} \u202e\u2066 turned \x1b[31m"  # no title may have such letters; agents have them
+REORDERED = (
+    f"{TITLE} \u202e\u2066 turned \x1b[31m"  # a session title cannot have such letters; titles of agents can
+)
 FILES = [f"{MARKUP.replace('/', '%')}.txt", "\u202egnp.exe", "two\nlines\x1b[31m.txt", "long" * 50 + ".txt"]
 
-# Letters that turn the direction of others end with the box they stand in, when that box is theirs alone.
-TURNED_BESIDE = r"""() => {
+# Letters that change the text direction have no effect outside their box, if the box has no other text.
+FIND_MIXED_BOXES = r"""() => {
   const turning = /[\u202a-\u202e\u2066-\u2069]/
   const boxOf = (node) => {
     const { display, unicodeBidi } = getComputedStyle(node)
@@ -33,7 +35,7 @@ TURNED_BESIDE = r"""() => {
     const node = texts.currentNode
     if (!turning.test(node.data) || !node.parentElement.checkVisibility()) continue
     const box = boxOf(node.parentElement)
-    if (box.closest('.markdown')) continue // all of it is said by one
+    if (box.closest('.markdown')) continue // all of its text has one author
     const alone = box.textContent.trim() === node.data.trim()
     if (!alone) found.push(`${box.outerHTML.slice(0, 160)} … ${node.data.slice(0, 60)}`)
   }
@@ -56,50 +58,50 @@ def repo(workspace: Path) -> Repo:
 @pytest_asyncio.fixture(loop_scope="session")
 async def talk(repo: Repo, server: Server) -> Talk:
     call = {
-        "title": TURNED,
+        "title": REORDERED,
         "kind": "edit",
         "toolCallId": "t",
         "locations": [{"path": str(repo.path / FILES[1])}],
     }
     params = {"toolCall": call, "options": [{"optionId": "yes", "name": TITLE, "kind": "allow_once"}]}
     ask = {"do": "ask", "method": "session/request_permission", "params": params}
-    prompts = [[{"do": "chunk", "text": f"{TURNED}\n\nthe end"}], [ask]]
+    prompts = [[{"do": "chunk", "text": f"{REORDERED}\n\nthe end"}], [ask]]
     await define_scripted(server, "evil", {"prompts": prompts})
     await server.call("POST", "/api/repositories", 201, json={"path": str(repo.path)})
     talk = await Talk.begin(server, "evil", title=TITLE)
     body = {"type": "terminal", "name": TITLE[:60], "role": "shell"}
     await server.new_terminal(talk.id, **body)
-    await talk.ask(TURNED, role="evil")
-    await talk.prompt(f"ask {TURNED}", role="evil")
+    await talk.ask(REORDERED, role="evil")
+    await talk.prompt(f"ask {REORDERED}", role="evil")
     await talk.permission()
     return talk
 
 
-async def test_s11_names_are_shown_everywhere_and_do_nothing(
+async def test_names_with_markup_are_shown_in_every_view_and_run_nothing(
     talk: Talk, device: BrowserContext, server: Server
 ) -> None:
     page = await device.new_page()
-    foreign: list[str] = []
+    foreign_urls: list[str] = []
 
-    def note(request: Request) -> None:
+    def record_request(request: Request) -> None:
         if not request.url.startswith((server.url, "data:", "blob:")):
-            foreign.append(request.url)
+            foreign_urls.append(request.url)
 
-    page.on("request", note)
-    for name, come in PLACES.items():
-        await come(page, talk)
-        await harmless(page, name)
-    assert foreign == []
+    page.on("request", record_request)
+    for name, open_view in VIEWS.items():
+        await open_view(page, talk)
+        await check_harmless(page, name)
+    assert foreign_urls == []
 
 
-async def harmless(page: Page, place: str) -> None:
-    """No element of a name's is in the page, no letter of it turns its neighbours, no name moves the page."""
+async def check_harmless(page: Page, view: str) -> None:
+    """Check that names added no element, did not reorder other text and did not widen the page."""
     for selector in ("script:not([src])", "iframe", "[onerror]", "img[src^='https:']"):
         await expect(page.locator(f"body {selector}")).to_have_count(0)
-    assert await page.evaluate(TURNED_BESIDE) == [], place
-    wide = await page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
-    assert wide[0] <= wide[1], place
-    assert await page.evaluate("[window.hurt, window.violations]") == [None, []], place
+    assert await page.evaluate(FIND_MIXED_BOXES) == [], view
+    widths = await page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+    assert widths[0] <= widths[1], view
+    assert await page.evaluate("[window.injected, window.violations]") == [None, []], view
 
 
 async def _home(page: Page, talk: Talk) -> None:
@@ -121,7 +123,7 @@ async def _changes(page: Page, talk: Talk) -> None:
     for panel in ("Plan", "Details", "Files", "Preview", "Changes"):
         await panels.get_by_role("tab", name=panel).click()
         await expect(page.get_by_role("complementary", name=panel)).to_be_visible()
-        await harmless(page, panel)
+        await check_harmless(page, panel)
     changes = page.get_by_role("complementary", name="Changes")
     await changes.get_by_role("button", name="gnp.exe").click()
     await expect(page.get_by_role("region", name="gnp.exe")).to_contain_text("onerror")
@@ -154,7 +156,7 @@ async def _palette(page: Page, talk: Talk) -> None:
     await expect(page.get_by_role("dialog").get_by_role("option").first).to_be_visible()
 
 
-PLACES: dict[str, Callable[[Page, Talk], Awaitable[None]]] = {
+VIEWS: dict[str, Callable[[Page, Talk], Awaitable[None]]] = {
     "home": _home,
     "session": _session,
     "changes": _changes,
@@ -165,7 +167,7 @@ PLACES: dict[str, Callable[[Page, Talk], Awaitable[None]]] = {
     "palette": _palette,
 }
 
-DROP = """(field, [name, type, data]) => {
+PASTE_FILE = """(field, [name, type, data]) => {
   const bytes = Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0))
   const transfer = new DataTransfer()
   transfer.items.add(new File([bytes], name, { type }))
@@ -174,18 +176,18 @@ DROP = """(field, [name, type, data]) => {
 }"""
 
 
-async def test_s19_what_only_says_it_is_a_picture_is_refused_and_never_shown(chat: ChatPage) -> None:
+async def test_a_file_that_only_claims_to_be_a_picture_is_refused_and_never_shown(chat: ChatPage) -> None:
     field = chat.page.get_by_label("Message", exact=True)
-    page = b"<!doctype html><script>window.hurt = 1</script>"
-    drawing = b"<svg xmlns='http://www.w3.org/2000/svg' onload='window.hurt = 1'/>"
-    for name, content in (("page.png", page), ("../../x\u202egnp.png", drawing)):
-        await field.evaluate(DROP, [name, "image/png", base64.b64encode(content).decode()])
+    page = b"<!doctype html><script>window.injected = 1</script>"
+    svg = b"<svg xmlns='http://www.w3.org/2000/svg' onload='window.injected = 1'/>"
+    for name, content in (("page.png", page), ("../../x\u202egnp.png", svg)):
+        await field.evaluate(PASTE_FILE, [name, "image/png", base64.b64encode(content).decode()])
         problem = chat.page.get_by_role("alert")
         await expect(problem).to_contain_text("was not attached")
-        await harmless(chat.page, name)
+        await check_harmless(chat.page, name)
         await chat.page.reload()
     await chat.say("[[chunk still here]]")
     await expect(chat.log).to_contain_text("still here")
-    assert await chat.page.evaluate("[window.hurt, window.violations]") == [None, []]
+    assert await chat.page.evaluate("[window.injected, window.violations]") == [None, []]
     events = await chat.talk.events()
     assert all(not each["data"].get("imageIds") for each in events)

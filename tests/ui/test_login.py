@@ -1,4 +1,4 @@
-"""Who gets in by the page, and what the others are told."""
+"""Login of a browser by the page, and what a browser without a login is shown."""
 
 from playwright.async_api import Browser, BrowserContext, expect
 
@@ -6,7 +6,7 @@ from support.pages import login_url, new_profile
 from support.server import Server
 
 
-async def test_a_browser_without_a_login_is_told_how_to_get_one(
+async def test_a_browser_without_a_login_is_shown_how_to_log_in(
     visitor: BrowserContext, server: Server
 ) -> None:
     page = await visitor.new_page()
@@ -15,7 +15,7 @@ async def test_a_browser_without_a_login_is_told_how_to_get_one(
     await expect(page.get_by_text("bullpen url")).to_be_visible()
 
 
-async def test_the_printed_address_lets_a_browser_in_for_good(
+async def test_the_printed_address_logs_in_a_browser_permanently(
     visitor: BrowserContext, server: Server
 ) -> None:
     page = await visitor.new_page()
@@ -37,7 +37,9 @@ async def test_a_code_works_once(visitor: BrowserContext, browser: Browser, serv
     await expect(other.get_by_role("alert")).not_to_be_empty()
 
 
-async def test_a_cookie_without_the_secret_does_not_let_in(device: BrowserContext, server: Server) -> None:
+async def test_a_cookie_without_the_second_secret_is_not_a_login(
+    device: BrowserContext, server: Server
+) -> None:
     page = await device.new_page()
     await page.goto(server.url)
     await page.evaluate("localStorage.clear()")

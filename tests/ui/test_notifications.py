@@ -1,4 +1,4 @@
-"""The browser tells a person who looks elsewhere that something waits."""
+"""The browser notifies a user who does not look at a session that the session waits for an answer."""
 
 import asyncio
 import json
@@ -12,8 +12,8 @@ from support import browser as browsers
 from support.server import Server
 from support.talk import Talk, define_scripted
 
-# The browser's own, and what it was asked to show.
-NOTED = """
+# The browser's own notifications, and a record of what the page asked it to show.
+RECORD_NOTIFICATIONS = """
     window.shown = []
     window.Notification = class extends window.Notification {
       constructor(title, options) {
@@ -23,8 +23,8 @@ NOTED = """
     }
 """
 
-# A browser without a window never hides a tab.
-VISIBILITY = """state => {
+# A headless browser never hides a tab, so the test changes the visibility.
+SET_VISIBILITY = """state => {
     Object.defineProperty(document, 'visibilityState', { get: () => state, configurable: true })
     document.dispatchEvent(new Event('visibilitychange'))
 }"""
@@ -37,7 +37,7 @@ async def chromium() -> AsyncIterator[Browser]:
         yield browser
 
 
-async def test_what_waits_in_another_session_is_told_and_leads_there(
+async def test_a_notification_about_another_session_opens_that_session(
     device: BrowserContext, server: Server
 ) -> None:
     await define_scripted(server)
@@ -46,12 +46,12 @@ async def test_what_waits_in_another_session_is_told_and_leads_there(
     await before.seen("permission", status="pending")
     await device.grant_permissions(["notifications"])
     page = await device.new_page()
-    await page.add_init_script(NOTED)
+    await page.add_init_script(RECORD_NOTIFICATIONS)
     await page.goto(f"{server.url}/#/settings/notifications")
-    wish = page.get_by_role("checkbox", name="Notify me in this browser")
-    await wish.check()
+    checkbox = page.get_by_role("checkbox", name="Notify me in this browser")
+    await checkbox.check()
     await page.reload()
-    await expect(wish).to_be_checked()
+    await expect(checkbox).to_be_checked()
     await expect(page.get_by_role("link", name="an old thing")).to_be_visible()
 
     await talk.prompt("[[permission title=work]]")
@@ -66,53 +66,55 @@ async def test_what_waits_in_another_session_is_told_and_leads_there(
     await expect(page.get_by_role("heading", name="paint the fence")).to_be_visible()
 
     await page.goto(f"{server.url}/#/settings/notifications")
-    await wish.uncheck()
+    await checkbox.uncheck()
     await page.reload()
-    await expect(wish).not_to_be_checked()
+    await expect(checkbox).not_to_be_checked()
 
 
-async def test_the_server_is_told_whether_a_session_is_looked_at(
+async def test_the_page_tells_the_server_whether_a_session_is_visible(
     device: BrowserContext, server: Server
 ) -> None:
     session = await server.new_session(title="watched")
     await server.new_terminal(session["id"])
     page = await device.new_page()
-    said: list[bool] = []
+    visible: list[bool] = []
     closed: list[WebSocket] = []
 
-    def note(sent: str | bytes) -> None:
+    def record_message(sent: str | bytes) -> None:
         message = json.loads(sent)
         if message["type"] == "looking":
-            said.append(message["visible"])
+            visible.append(message["visible"])
 
-    def note_end(socket: WebSocket) -> None:  # Playwright marks the function it is given
+    def record_close(socket: WebSocket) -> None:  # Playwright sets an attribute, so not closed.append
         closed.append(socket)
 
-    def connected(socket: WebSocket) -> None:
+    def watch_socket(socket: WebSocket) -> None:
         if socket.url.endswith(f"/ws/session/{session['id']}"):
-            socket.on("framesent", note)
-            socket.on("close", note_end)
+            socket.on("framesent", record_message)
+            socket.on("close", record_close)
 
-    async def until(wanted: list[bool]) -> None:
+    async def until_reported(expected: list[bool]) -> None:
         async with asyncio.timeout(30):
-            while said != wanted:
+            while visible != expected:
                 await asyncio.sleep(0.05)
 
-    page.on("websocket", connected)
+    page.on("websocket", watch_socket)
     await page.goto(f"{server.url}/#/session/{session['id']}")
     await expect(page.get_by_role("heading", name="watched")).to_be_visible()
-    await until([True])
-    await page.evaluate(VISIBILITY, "hidden")
-    await until([True, False])
-    await page.evaluate(VISIBILITY, "visible")
-    await until([True, False, True])
+    await until_reported([True])
+    await page.evaluate(SET_VISIBILITY, "hidden")
+    await until_reported([True, False])
+    await page.evaluate(SET_VISIBILITY, "visible")
+    await until_reported([True, False, True])
     await page.goto(f"{server.url}/#/inbox")
     async with asyncio.timeout(30):
         while not closed:
             await asyncio.sleep(0.05)
 
 
-async def test_a_browser_that_refuses_says_what_to_do(device: BrowserContext, server: Server) -> None:
+async def test_the_page_says_what_to_do_when_the_browser_denies_notifications(
+    device: BrowserContext, server: Server
+) -> None:
     page = await device.new_page()
     await page.add_init_script("Object.defineProperty(Notification, 'permission', { get: () => 'denied' })")
     await page.goto(f"{server.url}/#/settings/notifications")

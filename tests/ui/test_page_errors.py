@@ -1,4 +1,4 @@
-"""The fixture that fails a journey when its page had an uncaught error."""
+"""The watch that fails a test when one of its pages had an uncaught error."""
 
 import pytest
 from playwright.async_api import BrowserContext, expect
@@ -19,6 +19,6 @@ async def test_an_uncaught_error_of_any_page_is_recorded(
     await page.goto(server.url)
     await expect(page.get_by_role("button", name="New session")).to_be_visible()
     await page.evaluate(f"() => {{ {script}; return new Promise(done => setTimeout(done)) }}")
-    await page.title()  # events are in order: the error was reported before this answer
+    await page.title()  # events arrive in order: the error is reported before this answer
     (error,) = take_errors()
     assert script[script.index("Error('") + 7 : -3].strip("'\") }") in error

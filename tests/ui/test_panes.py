@@ -1,4 +1,4 @@
-"""Panes of a session: split until they are small, closed and split again."""
+"""Panes of a session are split, closed and split again."""
 
 import pytest
 from playwright.async_api import BrowserContext, Page, expect
@@ -6,10 +6,10 @@ from playwright.async_api import BrowserContext, Page, expect
 from support.pages import TerminalPage
 from support.server import Server
 
-SLOWLY = "slow, long"  # words with which the demo agent is busy for a while
+LONG_PROMPT = "slow, long"  # the demo agent takes some time for these words
 
 
-async def opened(device: BrowserContext, server: Server, terminals: int) -> Page:
+async def open_session(device: BrowserContext, server: Server, terminals: int) -> Page:
     """Open a session with the demo agent and terminals."""
     session = await server.new_session(agentId="demo")
     for _ in range(terminals):
@@ -20,24 +20,24 @@ async def opened(device: BrowserContext, server: Server, terminals: int) -> Page
     return page
 
 
-async def choose(page: Page, item: str) -> None:
+async def choose_in_menu(page: Page, item: str) -> None:
     await page.get_by_role("button", name="Session menu").click()
     await page.get_by_role("menuitem", name=item).click()
 
 
-@pytest.mark.parametrize("way", ["Split right", "Split down"])
+@pytest.mark.parametrize("direction", ["Split right", "Split down"])
 async def test_stop_and_queue_stay_in_a_pane_that_was_split_twice(
-    device: BrowserContext, server: Server, way: str
+    device: BrowserContext, server: Server, direction: str
 ) -> None:
-    page = await opened(device, server, terminals=2)
+    page = await open_session(device, server, terminals=2)
     message = page.get_by_label("Message", exact=True)
-    for text in (SLOWLY, "first", "second", "third", "fourth"):
+    for text in (LONG_PROMPT, "first", "second", "third", "fourth"):
         await message.fill(text)
         await message.press("Enter")
     await expect(page.get_by_role("region", name="Queue").get_by_role("listitem")).to_have_count(4)
     for panes in (2, 3):
         await message.click()
-        await choose(page, way)
+        await choose_in_menu(page, direction)
         await expect(page.get_by_role("button", name="Close pane")).to_have_count(panes)
     for name in ("Stop", "Queue"):
         await expect(page.get_by_role("button", name=name, exact=True)).to_be_in_viewport(ratio=1)
@@ -49,14 +49,14 @@ async def test_stop_and_queue_stay_in_a_pane_that_was_split_twice(
     await expect(message).to_have_value("/plan ")
 
 
-async def test_a_terminal_whose_program_wants_to_know_of_the_focus_is_split_and_closed(
+async def test_a_terminal_whose_program_asks_for_focus_reports_is_split_and_closed(
     device: BrowserContext, server: Server
 ) -> None:
     terminal = await TerminalPage.new(device, server)
     close = terminal.page.get_by_role("button", name="Close pane")
     for _ in range(2):
-        await terminal.run(r"printf '\e[?1004h'; echo told-$((40 + 2)); cat")
-        await terminal.sees("told-42")
+        await terminal.run(r"printf '\e[?1004h'; echo ready-$((40 + 2)); cat")
+        await terminal.sees("ready-42")
         await terminal.page.keyboard.press("Control+Shift+D")
         await expect(close).to_have_count(2)
         await close.last.click()
@@ -66,14 +66,14 @@ async def test_a_terminal_whose_program_wants_to_know_of_the_focus_is_split_and_
 
 
 async def test_a_pane_is_closed_and_split_again(device: BrowserContext, server: Server) -> None:
-    page = await opened(device, server, terminals=2)
+    page = await open_session(device, server, terminals=2)
     close = page.get_by_role("button", name="Close pane")
-    for way in ("Split right", "Split down"):
-        await choose(page, way)
+    for direction in ("Split right", "Split down"):
+        await choose_in_menu(page, direction)
         await expect(close).to_have_count(2)
         await close.last.click()
         await expect(close).to_have_count(0)
-        await choose(page, way)
+        await choose_in_menu(page, direction)
         await page.locator(".xterm-screen").last.click()
         await close.first.click()
         await expect(close).to_have_count(0)

@@ -1,4 +1,4 @@
-"""The preview: the page of a session's own program beside it, and what that page cannot do."""
+"""The preview shows the page of a program of the session; that page cannot reach Bullpen's page or server."""
 
 import asyncio
 import json
@@ -13,7 +13,7 @@ from support.pages import login_url, new_profile
 from support.ports import free_port
 from support.server import SECONDS, Server
 
-WEB = """
+WEB_SERVER = """
 import http.server, json, sys
 
 class Answer(http.server.BaseHTTPRequestHandler):
@@ -23,7 +23,7 @@ class Answer(http.server.BaseHTTPRequestHandler):
         body = open("page.html", "rb").read()
         self.send_response(200)
         self.send_header("Content-Type", "text/html")
-        self.send_header("Set-Cookie", "theirs=1")
+        self.send_header("Set-Cookie", "preview=1")
         self.end_headers()
         self.wfile.write(body)
 
@@ -32,21 +32,21 @@ http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Answer).serve_f
 PLAIN = (
     "<!doctype html><h1>Hello from the session</h1><script>document.body.append(location.pathname)</script>"
 )
-# Each way to what is ours, and what came of it.
+# Tries every way to Bullpen's page and server, and shows whether each was refused.
 HOSTILE = """<!doctype html><button onclick="go()">Go</button><pre></pre><script>
-const ours = 'OURS', tries = {
-  top: () => (top.location = ours + '/gone'),
-  topByLink: () => open(ours + '/gone', '_top') ?? refused(),
+const bullpen = 'BULLPEN', tries = {
+  top: () => (top.location = bullpen + '/gone'),
+  topByLink: () => open(bullpen + '/gone', '_top') ?? refused(),
   parent: () => parent.document.body.innerHTML,
   storage: () => parent.localStorage.getItem('bullpen.secret'),
   frameElement: () => frameElement?.src ?? refused(),
-  read: () => fetch(ours + '/api/sessions', { credentials: 'include' }),
-  blind: () => fetch(ours + '/api/sessions', { credentials: 'include', mode: 'no-cors' })
-    .then((it) => it.text())
-    .then((it) => it || refused()),
-  other: () => fetch(ours.replace('127.0.0.1', 'localhost') + '/api/sessions', { credentials: 'include' }),
+  read: () => fetch(bullpen + '/api/sessions', { credentials: 'include' }),
+  blind: () => fetch(bullpen + '/api/sessions', { credentials: 'include', mode: 'no-cors' })
+    .then((response) => response.text())
+    .then((text) => text || refused()),
+  other: () => fetch(bullpen.replace('127.0.0.1', 'localhost') + '/api/sessions', { credentials: 'include' }),
   socket: () => new Promise((opened, failed) => {
-    const socket = new WebSocket(ours.replace('http', 'ws') + '/ws/dashboard')
+    const socket = new WebSocket(bullpen.replace('http', 'ws') + '/ws/dashboard')
     socket.onopen = opened
     socket.onerror = failed
   }),
@@ -63,7 +63,7 @@ parent.postMessage({ type: 'removed', sessionId: 'x' }, '*')
 
 
 class PreviewPage:
-    """A session with the preview beside it, and a program of it that notes what it is asked."""
+    """The page of a session with its preview, and a web server in the session that records its requests."""
 
     def __init__(self, page: Page, server: Server, worker: dict[str, Any]) -> None:
         self.page = page
@@ -90,158 +90,165 @@ class PreviewPage:
 
     @property
     def requests(self) -> list[dict[str, Any]]:
-        """What the program was asked so far."""
+        """Return the requests that the web server has received so far."""
         lines = (self.server.workspace / "requests.jsonl").read_text().splitlines()
         return [json.loads(line) for line in lines]
 
-    async def frame_at(self, url: str) -> None:
-        """Waits until the frame is at an address."""
+    async def until_frame_shows(self, url: str) -> None:
+        """Wait until the frame shows this address."""
         async with asyncio.timeout(SECONDS):
             while [each.url for each in self.page.frames[1:]] != [url]:
                 await asyncio.sleep(0.05)
 
-    async def serve(self, html: str) -> None:
-        """Starts the program in the session's terminal."""
+    async def start_web_server(self, html: str) -> None:
+        """Start the web server in the session's terminal."""
         (self.server.workspace / "page.html").write_text(html)
-        (self.server.workspace / "web.py").write_text(WEB)
+        (self.server.workspace / "web.py").write_text(WEB_SERVER)
         await type_line(self.server, self.worker, f"python3 web.py {self.port}")
         await until_ports(self.server, self.worker["sessionId"], {self.port})
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def shop(device: BrowserContext, server: Server) -> PreviewPage:
+async def preview(device: BrowserContext, server: Server) -> PreviewPage:
     return await PreviewPage.open(device, server)
 
 
-async def test_the_page_of_a_dev_server_is_seen_beside_its_session_until_it_ends(shop: PreviewPage) -> None:
-    page, panel = shop.page, shop.panel
+async def test_the_page_of_a_web_server_is_shown_beside_its_session_until_the_server_ends(
+    preview: PreviewPage,
+) -> None:
+    page, panel = preview.page, preview.panel
     await expect(panel).to_contain_text("Start your development server in a terminal of this session")
-    await shop.serve(PLAIN)
-    await expect(shop.frame.get_by_role("heading", name="Hello from the session")).to_be_visible()
+    await preview.start_web_server(PLAIN)
+    await expect(preview.frame.get_by_role("heading", name="Hello from the session")).to_be_visible()
     row = panel.get_by_role("list", name="Ports").get_by_role("listitem")
-    await expect(row).to_contain_text(f"{shop.port}")
+    await expect(row).to_contain_text(f"{preview.port}")
     await expect(row).to_contain_text("python3")
-    await expect(row).to_contain_text(shop.worker["name"])
+    await expect(row).to_contain_text(preview.worker["name"])
     link = row.get_by_role("link", name="in a new tab")
     assert await link.get_attribute("rel") == "noopener noreferrer"
-    assert await link.get_attribute("href") == f"http://localhost:{shop.port}/"
+    assert await link.get_attribute("href") == f"http://localhost:{preview.port}/"
     assert await page.evaluate("window.violations") == []
 
-    await type_line(shop.server, shop.worker, "\x03")
+    await type_line(preview.server, preview.worker, "\x03")
     await expect(panel).to_contain_text("No open ports")
     await expect(page.locator("iframe")).to_have_count(0)
 
 
-async def test_a_preview_goes_to_a_path_is_loaded_again_and_has_the_width_of_a_phone(
-    shop: PreviewPage,
+async def test_a_preview_opens_a_path_is_reloaded_and_gets_the_width_of_a_phone(
+    preview: PreviewPage,
 ) -> None:
-    await shop.serve(PLAIN)
-    await shop.panel.get_by_label("Path").fill("cart?x=1")
-    await shop.page.keyboard.press("Enter")
-    await expect(shop.frame.locator("body")).to_contain_text("/cart")
-    await expect(shop.panel.get_by_label("Path")).to_have_value("/cart?x=1")
-    (shop.server.workspace / "page.html").write_text("<h1>Second</h1>")
-    await shop.panel.get_by_role("button", name="Reload").click()
-    await expect(shop.frame.get_by_role("heading", name="Second")).to_be_visible()
-    assert [each["path"] for each in shop.requests if "favicon" not in each["path"]][-1] == "/cart?x=1"
+    await preview.start_web_server(PLAIN)
+    await preview.panel.get_by_label("Path").fill("cart?x=1")
+    await preview.page.keyboard.press("Enter")
+    await expect(preview.frame.locator("body")).to_contain_text("/cart")
+    await expect(preview.panel.get_by_label("Path")).to_have_value("/cart?x=1")
+    (preview.server.workspace / "page.html").write_text("<h1>Second</h1>")
+    await preview.panel.get_by_role("button", name="Reload").click()
+    await expect(preview.frame.get_by_role("heading", name="Second")).to_be_visible()
+    assert [each["path"] for each in preview.requests if "favicon" not in each["path"]][-1] == "/cart?x=1"
 
-    frame = shop.page.locator("iframe")
-    await shop.panel.get_by_role("button", name="Phone").click()
+    frame = preview.page.locator("iframe")
+    await preview.panel.get_by_role("button", name="Phone").click()
     assert await frame.evaluate("frame => frame.clientWidth") == 390
-    await shop.page.reload()  # what was chosen is kept (R10)
-    await expect(shop.panel.get_by_label("Path")).to_have_value("/cart?x=1")
-    await expect(shop.panel.get_by_role("button", name="Phone")).to_have_attribute("aria-pressed", "true")
+    await preview.page.reload()  # the page keeps the path and the width
+    await expect(preview.panel.get_by_label("Path")).to_have_value("/cart?x=1")
+    await expect(preview.panel.get_by_role("button", name="Phone")).to_have_attribute("aria-pressed", "true")
 
 
-async def test_s05_no_cookie_of_ours_reaches_a_preview(shop: PreviewPage, device: BrowserContext) -> None:
-    """Not even of somebody who has logged in under the frame's name as well."""
-    [ours] = await device.cookies()
+async def test_no_cookie_of_bullpen_reaches_a_preview(preview: PreviewPage, device: BrowserContext) -> None:
+    """This holds also if the browser has a cookie of Bullpen for the host name of the frame."""
+    [cookie] = await device.cookies()
     await device.add_cookies(
         [
             {
-                "name": ours["name"],
+                "name": cookie["name"],
                 "value": "x",
                 "domain": "localhost",
                 "path": "/",
-                "sameSite": ours["sameSite"],
+                "sameSite": cookie["sameSite"],
             }
         ]
     )
     assert len(await device.cookies()) == 2
-    await shop.serve(PLAIN)
-    await expect(shop.frame.get_by_role("heading")).to_be_visible()
-    await shop.panel.get_by_role("button", name="Reload").click()
-    await expect(shop.frame.get_by_role("heading")).to_be_visible()
-    assert len(shop.requests) >= 2
-    for asked in shop.requests:
-        assert ours["name"] not in asked["headers"].get("Cookie", ""), asked
-        assert "Referer" not in asked["headers"]
-        assert asked["headers"]["Host"] == f"localhost:{shop.port}"
+    await preview.start_web_server(PLAIN)
+    await expect(preview.frame.get_by_role("heading")).to_be_visible()
+    await preview.panel.get_by_role("button", name="Reload").click()
+    await expect(preview.frame.get_by_role("heading")).to_be_visible()
+    assert len(preview.requests) >= 2
+    for request in preview.requests:
+        assert cookie["name"] not in request["headers"].get("Cookie", ""), request
+        assert "Referer" not in request["headers"]
+        assert request["headers"]["Host"] == f"localhost:{preview.port}"
 
 
-async def test_s26_a_page_in_the_preview_reaches_nothing_of_ours(shop: PreviewPage) -> None:
-    url = shop.page.url
-    await shop.serve(HOSTILE.replace("OURS", shop.server.url))
-    await shop.frame.get_by_role("button", name="Go").click()  # a person's click would let others go further
-    outcomes = shop.frame.locator("pre")
+async def test_a_page_in_the_preview_reaches_neither_the_page_nor_the_server_of_bullpen(
+    preview: PreviewPage,
+) -> None:
+    url = preview.page.url
+    await preview.start_web_server(HOSTILE.replace("BULLPEN", preview.server.url))
+    # After a click of a user a browser allows a page more.
+    await preview.frame.get_by_role("button", name="Go").click()
+    outcomes = preview.frame.locator("pre")
     await expect(outcomes).to_contain_text("socket")
-    told = json.loads(await outcomes.inner_text())
-    assert told == dict.fromkeys(told, "refused")
-    assert len(told) == 9
-    assert shop.page.url == url
-    await expect(shop.panel).to_be_visible()
+    results = json.loads(await outcomes.inner_text())
+    assert results == dict.fromkeys(results, "refused")
+    assert len(results) == 9
+    assert preview.page.url == url
+    await expect(preview.panel).to_be_visible()
 
 
-async def test_it_is_to_be_seen_that_a_page_has_taken_the_keyboard(shop: PreviewPage) -> None:
-    """Nothing a frame can be told keeps it from doing so, though our terminal may take it back once."""
-    await shop.page.locator(".xterm-helper-textarea").focus()
-    await shop.serve("<input id=it><script>setInterval(() => it.focus(), 100)</script>")
-    frame = shop.page.locator("iframe")
+async def test_a_preview_that_has_the_focus_is_outlined(preview: PreviewPage) -> None:
+    """No attribute of a frame prevents this, and the terminal takes the focus back only once."""
+    await preview.page.locator(".xterm-helper-textarea").focus()
+    await preview.start_web_server("<input id=field><script>setInterval(() => field.focus(), 100)</script>")
+    frame = preview.page.locator("iframe")
     await expect(frame).to_be_focused()
     await expect(frame).to_have_css("outline-style", "solid")
 
 
-async def test_s27_a_preview_cannot_become_our_own_page(shop: PreviewPage) -> None:
-    for ours in (shop.server.url, shop.server.url.replace("127.0.0.1", "localhost")):
-        (shop.server.workspace / "requests.jsonl").unlink(missing_ok=True)
-        await shop.serve(f"<script>location = {ours!r} + '/'</script>")
-        await shop.panel.get_by_role("button", name="Reload").click()
-        await shop.frame_at("chrome-error://chromewebdata/")
-        await expect(shop.frame.locator("#app")).to_have_count(0)
-        await type_line(shop.server, shop.worker, "\x03")
-        await until_ports(shop.server, shop.worker["sessionId"], set())
+async def test_a_preview_cannot_load_the_page_of_bullpen(preview: PreviewPage) -> None:
+    for url in (preview.server.url, preview.server.url.replace("127.0.0.1", "localhost")):
+        (preview.server.workspace / "requests.jsonl").unlink(missing_ok=True)
+        await preview.start_web_server(f"<script>location = {url!r} + '/'</script>")
+        await preview.panel.get_by_role("button", name="Reload").click()
+        await preview.until_frame_shows("chrome-error://chromewebdata/")
+        await expect(preview.frame.locator("#app")).to_have_count(0)
+        await type_line(preview.server, preview.worker, "\x03")
+        await until_ports(preview.server, preview.worker["sessionId"], set())
 
 
-async def test_a_page_at_localhost_shows_the_preview_by_number(
+async def test_a_page_at_localhost_loads_the_preview_from_127_0_0_1(
     visitor: BrowserContext, server: Server
 ) -> None:
     local = server.url.replace("127.0.0.1", "localhost")
     page = await visitor.new_page()
     await page.goto((await login_url(server)).replace(server.url, local))
     await expect(page.get_by_role("button", name="Connection: Connected")).to_be_visible()
-    shop = await PreviewPage.open(visitor, server, local)
-    await shop.serve(PLAIN)
-    await expect(shop.frame.get_by_role("heading", name="Hello")).to_be_visible()
-    assert {asked["headers"]["Host"] for asked in shop.requests} == {f"127.0.0.1:{shop.port}"}
-    assert not [asked for asked in shop.requests if "bullpen" in asked["headers"].get("Cookie", "")]
+    preview = await PreviewPage.open(visitor, server, local)
+    await preview.start_web_server(PLAIN)
+    await expect(preview.frame.get_by_role("heading", name="Hello")).to_be_visible()
+    assert {request["headers"]["Host"] for request in preview.requests} == {f"127.0.0.1:{preview.port}"}
+    assert not [request for request in preview.requests if "bullpen" in request["headers"].get("Cookie", "")]
 
 
-async def test_a_browser_elsewhere_is_told_how_to_bring_the_port_over(
+async def test_a_browser_on_another_machine_is_shown_how_to_forward_the_port(
     browser: Browser, tmp_path: Path, workspace: Path
 ) -> None:
     server = Server(tmp_path / "home", workspace)
-    elsewhere = f"box.localhost:{server.port}"  # a name that is not this machine's own, and leads here
-    server.set(BULLPEN_ALLOWED_HOSTS=elsewhere)
+    remote_host = f"box.localhost:{server.port}"  # it resolves to this machine but is not one of its names
+    server.set(BULLPEN_ALLOWED_HOSTS=remote_host)
     await server.start()
     try:
         profile = await new_profile(browser)
         page = await profile.new_page()
-        await page.goto((await login_url(server)).replace(server.url, f"http://{elsewhere}"))
+        await page.goto((await login_url(server)).replace(server.url, f"http://{remote_host}"))
         await expect(page.get_by_role("button", name="Connection: Connected")).to_be_visible()
-        shop = await PreviewPage.open(profile, server, f"http://{elsewhere}")
-        await shop.serve(PLAIN)
-        await expect(shop.panel).to_contain_text(f"ssh -L {shop.port}:127.0.0.1:{shop.port} box.localhost")
-        await expect(shop.page.locator("iframe")).to_have_count(0)
+        preview = await PreviewPage.open(profile, server, f"http://{remote_host}")
+        await preview.start_web_server(PLAIN)
+        await expect(preview.panel).to_contain_text(
+            f"ssh -L {preview.port}:127.0.0.1:{preview.port} box.localhost"
+        )
+        await expect(preview.page.locator("iframe")).to_have_count(0)
         assert not (workspace / "requests.jsonl").exists()
     finally:
         await server.close()
@@ -252,14 +259,14 @@ async def test_on_a_phone_the_preview_has_the_whole_screen(browser: Browser, ser
     profile = await new_profile(browser, 390, 780)
     page = await profile.new_page()
     await page.goto(await login_url(server))
-    shop = PreviewPage(page, server, await server.new_terminal(session["id"]))
-    await shop.serve(PLAIN)
+    preview = PreviewPage(page, server, await server.new_terminal(session["id"]))
+    await preview.start_web_server(PLAIN)
     await page.get_by_role("link", name="On the go").click()
     await page.get_by_role("button", name="Session menu").click()
     await page.get_by_role("menuitem", name="Preview").click()
-    await expect(shop.frame.get_by_role("heading", name="Hello")).to_be_visible()
+    await expect(preview.frame.get_by_role("heading", name="Hello")).to_be_visible()
     assert await page.locator("iframe").evaluate("frame => frame.clientWidth") == 390
-    await expect(shop.panel.get_by_role("button", name="Phone")).to_have_count(0)
+    await expect(preview.panel.get_by_role("button", name="Phone")).to_have_count(0)
     assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     await page.get_by_role("button", name="Close panel").click()
     await expect(page.locator("iframe")).to_have_count(0)

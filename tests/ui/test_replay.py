@@ -1,4 +1,4 @@
-"""A session played again in the page: chat, terminal and changes of a moment, found by mark or link."""
+"""The replay of a session: a mark or a link shows the chat, terminals and changes of a moment."""
 
 import asyncio
 import json
@@ -11,13 +11,13 @@ from support.pages import log_in, new_profile
 from support.server import Server
 from support.talk import Talk, define_scripted
 
-SECONDS = 30.0
+DEADLINE = 30.0  # seconds
 PHONE, SMALL_PHONE = (390, 844), (360, 640)
-FINGER = 40  # pixels
+MIN_TOUCH_PIXELS = 40  # width and height of a control for fingers
 CHANGE = {"type": "diff", "path": "/srv/notes.md", "oldText": "one\n", "newText": "one\ntwo\n"}
 CALL = {"toolCallId": "edit", "title": "Edit notes.md", "kind": "edit", "content": [CHANGE]}
 OPTIONS = [{"optionId": "yes", "name": "Allow", "kind": "allow_once"}]
-STORY = [
+STEPS = [
     {"do": "chunk", "text": "Words before the question."},
     {"do": "ask", "method": "session/request_permission", "params": {"toolCall": CALL, "options": OPTIONS}},
     {"do": "sleep", "text": "0.3"},
@@ -25,8 +25,8 @@ STORY = [
 ]
 
 
-class Past:
-    """A session in which an agent asked, while a terminal said something before and after."""
+class RecordedSession:
+    """A session with a permission, and a terminal with output before and after it."""
 
     def __init__(self, server: Server, talk: Talk, terminal: dict[str, Any]) -> None:
         self.server = server
@@ -36,27 +36,28 @@ class Past:
         self._socket = f"/ws/session/{talk.id}/worker/{terminal['id']}"
 
     @classmethod
-    async def make(cls, server: Server, lines: int = 0, **terminal: Any) -> "Past":
-        await define_scripted(server, script={"prompts": [STORY]})
+    async def record(cls, server: Server, lines: int = 0, **terminal: Any) -> "RecordedSession":
+        await define_scripted(server, script={"prompts": [STEPS]})
         talk = await Talk.begin(server, title="Played again")
         this = cls(server, talk, await server.new_terminal(talk.id, **terminal))
-        await this.says("echo early-$((20 + 1))", b"early-21")
+        await this.run("echo early-$((20 + 1))", b"early-21")
         await talk.prompt("change the notes")
         permission = await talk.permission()
         body = {"optionId": "yes"}
         await server.call("POST", f"{talk.path}/permissions/{permission['id']}", json=body)
         await talk.seen("turn_end")
-        await this.says(f"seq {lines}; echo late-$((40 + 2))", b"late-42")
-        await this.ends()
+        await this.run(f"seq {lines}; echo late-$((40 + 2))", b"late-42")
+        await this.end_terminal()
         return this
 
-    async def says(self, command: str, answer: bytes) -> None:
+    async def run(self, command: str, output: bytes) -> None:
+        """Type a command and wait until the terminal has this output."""
         async with self.server.socket(self._socket) as socket:
             await socket.send(json.dumps({"type": "input", "data": command + "\n"}))
-            await until(lambda: self._has(answer))
+            await until(lambda: self._has(output))
 
-    async def ends(self) -> None:
-        """Of a terminal that has ended it is written when it said what; before, up to a second later."""
+    async def end_terminal(self) -> None:
+        """End the terminal, because then its recording has the times of all output."""
         async with self.server.socket(self._socket) as socket:
             await socket.send(json.dumps({"type": "input", "data": "exit\n"}))
             await self.server.worker_in(self.talk.id, self._terminal, "exited")
@@ -66,7 +67,7 @@ class Past:
 
 
 class Player:
-    """The page of the replay, and what it shows."""
+    """The page of a replay."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
@@ -91,15 +92,15 @@ class Player:
     def tab(self, name: str) -> Locator:
         return self.page.get_by_role("tab", name=name)
 
-    async def fills_the_page_with(self, pane: str) -> None:
-        """All between the tabs and the time line, from edge to edge."""
-        shown = self.page.get_by_role("tabpanel")
-        await expect(shown).to_have_count(1)
-        await expect(shown).to_have_accessible_name(pane)
-        assert (await box(shown))["width"] == PHONE[0]
-        assert (await box(shown))["height"] > PHONE[1] * 0.7
+    async def check_fills_the_page(self, pane: str) -> None:
+        """Check that this pane alone fills the space between the tabs and the time line."""
+        panel = self.page.get_by_role("tabpanel")
+        await expect(panel).to_have_count(1)
+        await expect(panel).to_have_accessible_name(pane)
+        assert (await box(panel))["width"] == PHONE[0]
+        assert (await box(panel))["height"] > PHONE[1] * 0.7
 
-    async def shows_the_question(self) -> None:
+    async def check_shows_the_permission(self) -> None:
         await expect(self.log).to_contain_text("Words before the question.")
         card = self.log.get_by_role("region", name="Permission")
         await expect(card.get_by_role("button", name="Allow")).to_be_disabled()
@@ -108,48 +109,50 @@ class Player:
         await expect(self.terminal).not_to_contain_text("late-42")
         await expect(self.changes).to_contain_text("two")
 
-    async def shows_the_end(self) -> None:
+    async def check_shows_the_end(self) -> None:
         await expect(self.log).to_contain_text("Words after the answer.")
         await expect(self.log.get_by_role("region", name="Permission")).to_have_count(0)
         await expect(self.terminal).to_contain_text("late-42")
 
 
-async def box(of: Locator) -> FloatRect:
-    found = await of.bounding_box()
+async def box(locator: Locator) -> FloatRect:
+    found = await locator.bounding_box()
     assert found
     return found
 
 
 async def until(condition: Callable[[], Awaitable[bool]]) -> None:
-    async with asyncio.timeout(SECONDS):
+    async with asyncio.timeout(DEADLINE):
         while not await condition():
             await asyncio.sleep(0.05)
 
 
 async def test_a_moment_is_found_by_its_mark_and_by_its_link(device: BrowserContext, server: Server) -> None:
-    past = await Past.make(server)
+    recorded = await RecordedSession.record(server)
     page = await device.new_page()
-    await page.goto(f"{server.url}/#/session/{past.talk.id}")
+    await page.goto(f"{server.url}/#/session/{recorded.talk.id}")
     await page.get_by_role("button", name="Session menu").click()
     await page.get_by_role("menuitem", name="Replay").click()
     player = Player(page)
     await expect(player.log).to_contain_text("No messages yet")
 
     await player.mark("Permission: Edit notes.md").click()
-    await player.shows_the_question()
+    await player.check_shows_the_permission()
     await player.mark("Copy link to this moment").click()
-    await expect(page).to_have_url(f"{server.url}/#/replay/{past.talk.id}/{await player.time.input_value()}")
+    await expect(page).to_have_url(
+        f"{server.url}/#/replay/{recorded.talk.id}/{await player.time.input_value()}"
+    )
     await page.reload()
-    await player.shows_the_question()
+    await player.check_shows_the_permission()
 
     await player.time.press("End")
-    await player.shows_the_end()
+    await player.check_shows_the_end()
     await player.mark("Permission: Edit notes.md").click()
-    await player.shows_the_question()
+    await player.check_shows_the_permission()
     assert await page.evaluate("window.violations") == []
 
 
-async def test_a_replay_opens_on_the_first_thing_to_be_seen(device: BrowserContext, server: Server) -> None:
+async def test_a_replay_opens_at_the_first_visible_content(device: BrowserContext, server: Server) -> None:
     await define_scripted(server)
     talk = await Talk.begin(server)
     await talk.ask("[[chunk answered]]")
@@ -158,35 +161,35 @@ async def test_a_replay_opens_on_the_first_thing_to_be_seen(device: BrowserConte
     player = Player(page)
     await expect(player.log).to_contain_text("[[chunk answered]]")
 
-    alone = Talk(server, await server.new_session(title="Alone"))
-    past = Past(server, alone, await server.new_terminal(alone.id))
-    await past.says("echo alone-$((20 + 1))", b"alone-21")
-    await past.ends()
-    await page.goto(f"{server.url}/#/replay/{alone.id}")
+    session = Talk(server, await server.new_session(title="Alone"))
+    recorded = RecordedSession(server, session, await server.new_terminal(session.id))
+    await recorded.run("echo alone-$((20 + 1))", b"alone-21")
+    await recorded.end_terminal()
+    await page.goto(f"{server.url}/#/replay/{session.id}")
     await expect(player.terminal).to_contain_text("#")
 
 
-async def test_b2_a_session_is_played_from_its_beginning_to_its_end(
+async def test_a_session_is_played_from_its_beginning_to_its_end(
     device: BrowserContext, server: Server
 ) -> None:
-    past = await Past.make(server)
+    recorded = await RecordedSession.record(server)
     page = await device.new_page()
-    await page.goto(f"{server.url}/#/replay/{past.talk.id}")
+    await page.goto(f"{server.url}/#/replay/{recorded.talk.id}")
     player = Player(page)
     await expect(player.log).to_contain_text("No messages yet")
     await page.get_by_label("Speed").select_option("16×")
     await page.get_by_role("button", name="Play", exact=True).click()
-    await player.shows_the_end()
+    await player.check_shows_the_end()
     await expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()
 
 
-async def test_a_phone_shows_one_thing_at_a_time_and_keeps_to_it_while_one_scrubs(
+async def test_a_phone_shows_one_pane_and_keeps_it_while_the_user_moves_in_time(
     browser: Browser, server: Server
 ) -> None:
-    past = await Past.make(server)
-    player = await Player.on_a_phone(browser, server, past.talk.id)
+    recorded = await RecordedSession.record(server)
+    player = await Player.on_a_phone(browser, server, recorded.talk.id)
     await expect(player.log).to_contain_text("No messages yet")
-    await player.fills_the_page_with("Conversation")
+    await player.check_fills_the_page("Conversation")
     await expect(player.terminal).to_have_count(0)
 
     await player.tab("Terminals").click()
@@ -195,34 +198,36 @@ async def test_a_phone_shows_one_thing_at_a_time_and_keeps_to_it_while_one_scrub
     await expect(player.terminal).not_to_contain_text("late-42")
     await player.time.press("End")
     await expect(player.terminal).to_contain_text("late-42")
-    await player.fills_the_page_with("Terminals")
+    await player.check_fills_the_page("Terminals")
     await expect(player.log).to_have_count(0)
 
     await player.tab("Terminals").press("ArrowRight")
     await expect(player.tab("Changes")).to_be_focused()
     await expect(player.changes).to_contain_text("two")
-    await player.fills_the_page_with("Changes")
+    await player.check_fills_the_page("Changes")
     await player.time.press("Home")
     await expect(player.changes).to_contain_text("No changes")
     await expect(player.tab("Changes")).to_have_attribute("aria-selected", "true")
 
 
-async def test_a_phone_has_no_tabs_where_there_was_only_a_terminal(browser: Browser, server: Server) -> None:
+async def test_a_phone_has_no_tabs_if_the_session_had_only_a_terminal(
+    browser: Browser, server: Server
+) -> None:
     talk = Talk(server, await server.new_session(title="Alone"))
-    past = Past(server, talk, await server.new_terminal(talk.id))
-    await past.says("echo alone-$((20 + 1))", b"alone-21")
-    await past.ends()
+    recorded = RecordedSession(server, talk, await server.new_terminal(talk.id))
+    await recorded.run("echo alone-$((20 + 1))", b"alone-21")
+    await recorded.end_terminal()
     player = await Player.on_a_phone(browser, server, talk.id)
     await player.time.press("End")
     await expect(player.terminal).to_contain_text("alone-21")
     await expect(player.page.get_by_role("tab")).to_have_count(0)
 
 
-async def test_a_recorded_terminal_is_as_wide_as_a_phone_with_its_last_line_in_sight(
+async def test_a_recorded_terminal_fills_the_width_of_a_phone_and_shows_its_last_line(
     browser: Browser, server: Server
 ) -> None:
-    past = await Past.make(server, lines=200, cols=60, rows=90)
-    player = await Player.on_a_phone(browser, server, past.talk.id)
+    recorded = await RecordedSession.record(server, lines=200, cols=60, rows=90)
+    player = await Player.on_a_phone(browser, server, recorded.talk.id)
     await player.time.press("End")
     await player.tab("Terminals").click()
     last = player.terminal.locator("> div").last
@@ -232,25 +237,27 @@ async def test_a_recorded_terminal_is_as_wide_as_a_phone_with_its_last_line_in_s
     font = await player.terminal.evaluate("(rows) => parseFloat(getComputedStyle(rows).fontSize)")
     width = (await box(player.terminal))["width"]
     room = (await box(player.page.get_by_role("tabpanel")))["width"]
-    assert width <= room < width * (font + 1.5) / font  # more would not leave its margins
+    assert width <= room < width * (font + 1.5) / font  # a larger font would be wider than the page
 
     await player.page.set_viewport_size({"width": 700, "height": 390})
     await expect(player.terminal).to_have_css("font-size", "13px")
     await expect(last).to_be_in_viewport(ratio=1)
 
 
-async def test_the_keys_of_the_player_are_two_rows_for_fingers(browser: Browser, server: Server) -> None:
-    past = await Past.make(server)
-    player = await Player.on_a_phone(browser, server, past.talk.id, SMALL_PHONE)
+async def test_the_controls_of_the_player_are_large_enough_for_fingers(
+    browser: Browser, server: Server
+) -> None:
+    recorded = await RecordedSession.record(server)
+    player = await Player.on_a_phone(browser, server, recorded.talk.id, SMALL_PHONE)
     names = ("Previous mark", "Play", "Next mark", "Copy link to this moment")
     keys = [player.page.get_by_role("button", name=name, exact=True) for name in names]
     keys += [player.page.get_by_label("Speed"), player.page.locator("label", has_text="Skip idle")]
     await expect(player.log).to_be_visible()
     boxes = [await box(key) for key in keys]
     assert len({each["y"] for each in boxes}) == 1
-    assert min(min(each["width"], each["height"]) for each in boxes) >= FINGER
+    assert min(min(each["width"], each["height"]) for each in boxes) >= MIN_TOUCH_PIXELS
     line = await box(player.time)
-    assert line["height"] >= FINGER
+    assert line["height"] >= MIN_TOUCH_PIXELS
     assert line["y"] + line["height"] <= boxes[0]["y"]
     assert boxes[0]["y"] + boxes[0]["height"] <= SMALL_PHONE[1]
 

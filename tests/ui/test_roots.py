@@ -1,4 +1,4 @@
-"""A directory that is not allowed yet: the page asks the owner once, and goes on."""
+"""The page asks the owner whether sessions are allowed in a new directory, then starts the session."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -11,7 +11,7 @@ from support.server import Server
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def server(tmp_path: Path) -> AsyncIterator[Server]:
-    """A server for which no setting fixes the roots."""
+    """Return a server without a setting for its workspace roots."""
     (tmp_path / "user").mkdir()
     (tmp_path / "app").mkdir()
     this = Server(tmp_path / "home", tmp_path / "user", {"AGENT_WORKSPACE_ROOT": ""})

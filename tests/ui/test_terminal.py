@@ -1,4 +1,4 @@
-"""A terminal in the page: it draws, types, comes back, and takes no harm from what programs print."""
+"""A terminal in the page: output, input, reloads, sizes, and hostile output of programs."""
 
 import re
 from pathlib import Path
@@ -11,7 +11,7 @@ from support.server import Server
 
 HOSTILE_COUNTS = [f"\\e[2147483647{final}" for final in "bSTLMIZ@PX"]
 
-# Every question xterm would answer by typing: attributes, status, modes, settings, window, colours, focus.
+# Every query that xterm would answer with input: attributes, status, modes, settings, window, colours, focus.
 QUERIES = (
     r"\e[c\e[>c\e[=c\e[5n\e[6n\e[?6n\e[?2026$p\e[4$p\eP$qm\e\\\eP+q544e\e\\\e[14t\e[16t\e[18t\e[21t\e[>q\e[?u"
     r"\e]4;1;?\a\e]10;?\a\e]11;?\a\e]12;?\a\e[?996n\e[?1004h\e[?1004l"
@@ -29,7 +29,7 @@ async def test_a_new_terminal_runs_a_shell_in_the_workspace(terminal: TerminalPa
     await expect(terminal.page.locator("main header").get_by_text(str(workspace))).to_be_visible()
 
 
-async def test_the_terminal_draws_in_every_colour_without_breaking_the_policy(terminal: TerminalPage) -> None:
+async def test_the_terminal_draws_colours_without_a_violation_of_the_policy(terminal: TerminalPage) -> None:
     await terminal.run(r"printf '\e[38;2;255;100;0mORANGE\e[0m \e[1mBOLD\e[0m \e[31mRED\e[0m\n'")
     orange = terminal.rows.get_by_text("ORANGE", exact=True)
     await expect(orange).to_have_css("color", "rgb(255, 100, 0)")
@@ -49,7 +49,7 @@ async def test_a_reload_shows_the_same_screen(terminal: TerminalPage) -> None:
     assert await terminal.lines() == before
 
 
-async def test_a_killed_server_costs_the_page_no_byte_and_no_key(
+async def test_a_killed_server_loses_no_output_and_no_keystroke(
     terminal: TerminalPage, server: Server
 ) -> None:
     wait = "test $i = 5 && until test -e go; do sleep 0.05; done"
@@ -68,7 +68,7 @@ async def test_a_killed_server_costs_the_page_no_byte_and_no_key(
     assert text.count("got-") == 1
 
 
-async def test_s13_questions_of_programs_are_never_answered_by_the_page(
+async def test_the_page_never_answers_terminal_queries(
     terminal: TerminalPage, device: BrowserContext
 ) -> None:
     await terminal.run(f"printf '{QUERIES}'; echo asked-$((40 + 2))")
@@ -81,13 +81,15 @@ async def test_s13_questions_of_programs_are_never_answered_by_the_page(
     assert terminal.typed == typed
 
 
-async def test_an_absurd_count_does_not_freeze_the_page(terminal: TerminalPage) -> None:
+async def test_a_control_sequence_with_a_huge_count_does_not_freeze_the_page(terminal: TerminalPage) -> None:
     for n, sequence in enumerate(HOSTILE_COUNTS):
         await terminal.run(rf"printf 'x{sequence}\e[H\e[2J'; echo alive-$((100 + {n}))")
         await terminal.sees(f"alive-{100 + n}")
 
 
-async def test_a_program_cannot_reach_the_clipboard(terminal: TerminalPage, device: BrowserContext) -> None:
+async def test_a_program_cannot_write_to_the_clipboard(
+    terminal: TerminalPage, device: BrowserContext
+) -> None:
     await device.grant_permissions(["clipboard-read", "clipboard-write"])
     await terminal.page.evaluate("navigator.clipboard.writeText('mine')")
     await terminal.run(r"printf '\e]52;c;c3RvbGVu\a'; echo done-$((40 + 2))")
@@ -106,21 +108,21 @@ async def test_the_window_has_the_size_of_the_viewer_used_last(
 
     await terminal.run("clear; echo laptop-$(tput cols)-")
     await phone.sees("laptop-")
-    wide = await cols_said(terminal, "laptop")
+    wide = await printed_cols(terminal, "laptop")
     await phone.run("clear; echo phone-$(tput cols)-")
     await terminal.sees("phone-")
-    narrow = await cols_said(terminal, "phone")
+    narrow = await printed_cols(terminal, "phone")
     await terminal.run("clear; echo back-$(tput cols)-")
     await phone.sees("back-")
 
     assert narrow < wide
-    assert await cols_said(phone, "back") == wide
+    assert await printed_cols(phone, "back") == wide
 
 
-async def cols_said(terminal: TerminalPage, who: str) -> int:
-    said = re.compile(rf"^{who}-(\d+)-$", re.MULTILINE)
-    await expect(terminal.rows).to_contain_text(re.compile(rf"{who}-\d+-"))
-    return int(said.findall("\n".join(await terminal.lines()))[-1])
+async def printed_cols(terminal: TerminalPage, prefix: str) -> int:
+    pattern = re.compile(rf"^{prefix}-(\d+)-$", re.MULTILINE)
+    await expect(terminal.rows).to_contain_text(re.compile(rf"{prefix}-\d+-"))
+    return int(pattern.findall("\n".join(await terminal.lines()))[-1])
 
 
 async def test_a_program_that_ended_can_be_started_again(terminal: TerminalPage) -> None:
@@ -132,7 +134,9 @@ async def test_a_program_that_ended_can_be_started_again(terminal: TerminalPage)
     await terminal.sees("again-42")
 
 
-async def test_an_ended_session_says_so_in_every_page(terminal: TerminalPage, device: BrowserContext) -> None:
+async def test_every_page_shows_that_the_session_ended(
+    terminal: TerminalPage, device: BrowserContext
+) -> None:
     other = await TerminalPage.at(device, terminal.page.url)
     await terminal.page.get_by_role("button", name="End…").click()
     await terminal.page.get_by_role("button", name="End session").click()

@@ -1,4 +1,4 @@
-"""Terminals as people live with them: several at once, on two devices, over reloads."""
+"""Terminals in daily use: several at once, two devices, reloads, searches, links and the clipboard."""
 
 import asyncio
 import re
@@ -13,23 +13,23 @@ from support.pages import TerminalPage, login_url, new_profile
 from support.server import Server
 
 PHONE = {"width": 390, "height": 760}
-# Keep the newest history of a terminal, and what the page does with a message.
+# Keeps the newest history of a terminal, and the page's handler of messages.
 KEEP_HISTORY = """
   const own = Object.getOwnPropertyDescriptor(WebSocket.prototype, 'onmessage')
-  Object.defineProperty(WebSocket.prototype, 'onmessage', { ...own, set(hear) {
-    own.set.call(this, hear && ((event) => {
+  Object.defineProperty(WebSocket.prototype, 'onmessage', { ...own, set(handle) {
+    own.set.call(this, handle && ((event) => {
       const type = typeof event.data === 'string' && JSON.parse(event.data).type
-      if (type === 'history') window.kept = { hear, event }
-      hear(event)
+      if (type === 'history') window.lastHistory = { handle, event }
+      handle(event)
     }))
   }})
 """
-# A split pane tells its size while the history is on its way; a slow network delivers both at once.
+# A split pane sends its size before the history arrives; a slow network delivers both at once.
 HISTORY_THEN_HALF_THE_ROWS = """() => {
-  const { hear, event } = window.kept
+  const { handle, event } = window.lastHistory
   const { cols, rows } = JSON.parse(event.data)
-  hear(event)
-  hear({ data: JSON.stringify({ type: 'size', cols, rows: Math.floor(rows / 2), owner: true }) })
+  handle(event)
+  handle({ data: JSON.stringify({ type: 'size', cols, rows: Math.floor(rows / 2), owner: true }) })
 }"""
 
 T = TypeVar("T")
@@ -54,8 +54,8 @@ async def another_terminal(page: Page) -> None:
     await page.get_by_role("menuitem", name="New terminal").click()
 
 
-async def cell(page: Page) -> float:
-    """The size of the letters on the screen."""
+async def font_size(page: Page) -> float:
+    """Return the font size of the terminal in pixels."""
     size: float = await page.locator(".xterm-rows").evaluate(
         "(rows) => parseFloat(getComputedStyle(rows).fontSize)"
     )
@@ -73,7 +73,7 @@ async def test_a_reload_shows_three_terminals_and_a_tui_as_they_were(
         await expect(page).not_to_have_url(urls[-1])
         urls.append(page.url)
     before: list[list[str]] = []
-    commands = {  # and what each leaves as the last thing on the screen
+    commands = {  # each with the pattern of the last output on the screen
         "seq 30": re.compile(r"30\s*>\s*$"),
         "printf '\\e[7mturned\\e[0m'": re.compile(r"second-43\s*turned.*[#$]\s*$"),
         "vim -u NONE poem.txt": re.compile(r"60 lines, 530 bytes"),
@@ -82,7 +82,7 @@ async def test_a_reload_shows_three_terminals_and_a_tui_as_they_were(
         await page.goto(url)
         await terminal.run(f"echo {text}; {command}")
         await expect(terminal.rows).to_contain_text(last)
-        await settled(terminal)
+        await until_still(terminal)
         before.append(await terminal.lines())
 
     terminal.said.clear()
@@ -90,52 +90,52 @@ async def test_a_reload_shows_three_terminals_and_a_tui_as_they_were(
     for url, lines in zip(urls, before, strict=True):
         await page.goto(url)
         await until(terminal.lines, lines.__eq__)
-        await settled(terminal)
+        await until_still(terminal)
         assert await terminal.lines() == lines
     assert terminal.typed == ""
 
 
-async def until(look: Callable[[], Awaitable[T]], good: Callable[[T], bool]) -> None:
-    """Waits until what one sees is as it should be."""
+async def until(read: Callable[[], Awaitable[T]], condition: Callable[[T], bool]) -> None:
+    """Wait until the condition holds for what is shown."""
     async with asyncio.timeout(60):
-        while not good(await look()):
+        while not condition(await read()):
             await asyncio.sleep(0.05)
 
 
-async def settled(terminal: TerminalPage) -> None:
-    """Waits until the screen has stopped changing."""
+async def until_still(terminal: TerminalPage) -> None:
+    """Wait until the screen has not changed for 0.3 seconds."""
     before: list[str] = []
     while before != (now := await terminal.lines()):
         before = now
         await terminal.page.evaluate("new Promise((done) => setTimeout(done, 300))")
 
 
-async def test_b5_a_phone_and_a_laptop_read_one_terminal_and_either_takes_over(
+async def test_a_phone_and_a_laptop_share_a_terminal_and_each_can_take_over_its_size(
     terminal: TerminalPage, browser: Browser, server: Server
 ) -> None:
     await terminal.run("echo laptop-$((40 + 2))")
     phone = await phone_at(browser, server, terminal.page.url)
     await phone.sees("laptop-42")
-    await until(lambda: cell(phone.page), lambda size: 7 <= size < 13)
-    assert await cell(terminal.page) >= 13
+    await until(lambda: font_size(phone.page), lambda size: 7 <= size < 13)
+    assert await font_size(terminal.page) >= 13
     await expect(phone.page.get_by_text("set by another viewer")).to_be_visible()
     wide = len(await terminal.lines())
 
     await phone.page.get_by_role("button", name="Take over").click()
     await expect(phone.page.get_by_role("button", name="Take over")).to_be_hidden()
-    await until(lambda: cell(phone.page), lambda size: size == 13)
+    await until(lambda: font_size(phone.page), lambda size: size == 13)
     await expect(terminal.page.get_by_text("set by another viewer")).to_be_visible()
     await terminal.sees("laptop-42")
     assert phone.typed == ""
 
-    await terminal.run("echo back-$((40 + 2))")  # whoever types has the size
+    await terminal.run("echo back-$((40 + 2))")  # the viewer that types determines the size
     await phone.sees("back-42")
     await expect(terminal.page.get_by_role("button", name="Take over")).to_be_hidden()
     await until(terminal.lines, lambda lines: len(lines) == wide)
-    await until(lambda: cell(phone.page), lambda size: size < 13)
+    await until(lambda: font_size(phone.page), lambda size: size < 13)
 
 
-async def test_a_terminal_that_gets_smaller_while_it_is_drawn_shows_its_rows_and_not_blank_ones(
+async def test_a_terminal_that_shrinks_while_its_history_is_drawn_shows_no_blank_rows(
     terminal: TerminalPage, device: BrowserContext
 ) -> None:
     await device.add_init_script(KEEP_HISTORY)
@@ -145,11 +145,11 @@ async def test_a_terminal_that_gets_smaller_while_it_is_drawn_shows_its_rows_and
     before = len(await terminal.lines())
     await terminal.page.evaluate(HISTORY_THEN_HALF_THE_ROWS)
     await until(terminal.lines, lambda lines: len(lines) == before // 2)
-    await settled(terminal)
+    await until_still(terminal)
     assert (await terminal.lines())[:2] == ["left-42", ">"]
 
 
-async def test_the_wheel_scrolls_as_far_as_it_is_turned(terminal: TerminalPage) -> None:
+async def test_the_wheel_scrolls_in_proportion_to_its_turn(terminal: TerminalPage) -> None:
     await terminal.run("seq 1000")
     await expect(terminal.rows).to_contain_text(re.compile(r"1000\s*>\s*$"))
     first = int((await terminal.lines())[0])
@@ -167,12 +167,12 @@ async def test_a_prompt_is_shown_once_on_a_phone_that_opens_a_wide_terminal(
     for _ in range(2):
         phone = await phone_at(browser, server, terminal.page.url)
         await expect(phone.rows).to_contain_text(re.compile(r"more>\s*$"))
-        await settled(phone)
+        await until_still(phone)
         assert "".join(await phone.lines()).count("a-rather-long-prompt") == 1
         await phone.page.close()
 
 
-async def test_the_key_bar_of_a_phone_types_what_its_keyboard_has_not(
+async def test_the_key_bar_of_a_phone_has_the_keys_that_its_keyboard_lacks(
     terminal: TerminalPage, browser: Browser, server: Server
 ) -> None:
     phone = await phone_at(browser, server, terminal.page.url)
@@ -180,20 +180,20 @@ async def test_the_key_bar_of_a_phone_types_what_its_keyboard_has_not(
     await expect(keys).to_be_visible()
     await expect(terminal.page.get_by_role("toolbar", name="Keys")).to_be_hidden()
     await phone.run("echo go-$((40 + 2)); cat -v")
-    await phone.sees("go-42")  # the shell has left the terminal to the program
+    await phone.sees("go-42")  # the program now reads the terminal, not the shell
     for name in ("Esc", "Shift and Tab", "Up", "Left"):
         await keys.get_by_role("button", name=name, exact=True).click()
     await phone.page.keyboard.press("Enter")
     await phone.sees("^[^[[Z^[[A^[[D")
     await keys.get_by_role("button", name="Ctrl").click()
     await phone.page.keyboard.insert_text("c")
-    await phone.sees("^C>")  # what is typed before the shell is back is thrown away with the program
+    await phone.sees("^C>")  # what is typed before the shell runs again is lost
     await phone.run("echo ended-$((40 + 2))")
     await phone.sees("ended-42")
     assert "\x03" in phone.typed
 
 
-async def test_words_are_found_in_what_scrolled_away(terminal: TerminalPage) -> None:
+async def test_words_are_found_in_lines_that_have_scrolled_away(terminal: TerminalPage) -> None:
     await terminal.run("seq -f 'line-%g-' 300")
     await terminal.sees("line-300-")
     await terminal.page.keyboard.press("Control+Shift+F")
@@ -206,13 +206,13 @@ async def test_words_are_found_in_what_scrolled_away(terminal: TerminalPage) -> 
     assert "line-7-" not in terminal.typed
 
 
-async def test_an_address_is_shown_and_asked_about_before_it_is_opened(
+async def test_a_link_in_a_terminal_is_opened_only_after_the_user_confirms_its_address(
     terminal: TerminalPage, device: BrowserContext
 ) -> None:
     await terminal.run("clear; printf '\\e]8;;http://127.0.0.1:9/named\\e\\\\words\\e]8;;\\e\\\\\\n'")
     await terminal.sees("words")
     named = terminal.rows.get_by_text("words", exact=True).last
-    await named.hover(force=True)  # xterm lays a screen over its rows
+    await named.hover(force=True)  # an element of xterm covers the rows
     await expect(terminal.page.locator("footer")).to_contain_text("http://127.0.0.1:9/named")
     pages = len(device.pages)
     await named.click(force=True)
@@ -225,7 +225,7 @@ async def test_an_address_is_shown_and_asked_about_before_it_is_opened(
     assert await opened.evaluate("window.opener") is None
 
 
-async def test_what_is_selected_is_copied(terminal: TerminalPage, device: BrowserContext) -> None:
+async def test_selected_text_is_copied(terminal: TerminalPage, device: BrowserContext) -> None:
     await device.grant_permissions(["clipboard-read", "clipboard-write"])
     await terminal.run("clear; echo take-$((40 + 2))")
     await terminal.sees("take-42")
@@ -242,7 +242,9 @@ PASTE = """(text) => {
 }"""
 
 
-async def test_lines_that_would_run_are_asked_about_before_they_are_pasted(terminal: TerminalPage) -> None:
+async def test_lines_that_the_shell_would_run_are_pasted_only_after_a_confirmation(
+    terminal: TerminalPage,
+) -> None:
     await terminal.run("bind 'set enable-bracketed-paste off' 2>/dev/null; echo ready-$((40 + 2))")
     await terminal.sees("ready-42")
     await terminal.page.evaluate(PASTE, "echo one-$((1 + 1))\necho two-$((1 + 1))\n")
@@ -255,18 +257,18 @@ async def test_lines_that_would_run_are_asked_about_before_they_are_pasted(termi
     await terminal.sees("two-2")
 
 
-async def test_a_long_paste_arrives_whole(terminal: TerminalPage, workspace: Path) -> None:
+async def test_a_long_paste_arrives_completely(terminal: TerminalPage, workspace: Path) -> None:
     text = "".join(f"{n:06d} ünïcode 🎉\n" for n in range(8000))
     reading = f"head -c {len(text.encode())} > pasted"
     await terminal.run(f"stty -icanon -echo; echo go-$((40 + 2)); {reading}; echo got-$((40 + 2))")
-    await terminal.sees("go-42")  # the shell has left the terminal to the program
+    await terminal.sees("go-42")  # the program now reads the terminal, not the shell
     await terminal.page.evaluate(PASTE, text)
     await terminal.page.get_by_role("button", name="Paste", exact=True).click()
     await terminal.sees("got-42")
     assert (workspace / "pasted").read_text() == text
 
 
-async def test_a_program_reaches_the_clipboard_when_a_person_lets_it(
+async def test_a_program_writes_to_the_clipboard_only_when_the_user_allows_it(
     terminal: TerminalPage, device: BrowserContext
 ) -> None:
     await device.grant_permissions(["clipboard-read", "clipboard-write"])
@@ -280,12 +282,14 @@ async def test_a_program_reaches_the_clipboard_when_a_person_lets_it(
     assert await terminal.page.evaluate("navigator.clipboard.readText()") == "given"
 
 
-async def test_a_graphics_card_draws_where_there_is_one(device: BrowserContext, server: Server) -> None:
+async def test_a_terminal_is_drawn_with_webgl_if_there_is_a_graphics_card(
+    device: BrowserContext, server: Server
+) -> None:
     await device.add_init_script(
         """
         const get = WebGL2RenderingContext.prototype.getParameter
         WebGL2RenderingContext.prototype.getParameter = function (name) {
-          return name === 0x9246 ? 'A card of its own' : get.call(this, name)  // the name of the renderer
+          return name === 0x9246 ? 'A graphics card' : get.call(this, name)  // the name of the renderer
         }
         """
     )
@@ -297,7 +301,7 @@ async def test_a_graphics_card_draws_where_there_is_one(device: BrowserContext, 
     assert await page.evaluate("window.violations") == []
 
 
-S12 = [
+HOSTILE_OUTPUT = [
     r"\e]8;;javascript:alert(1)\e\\js\e]8;;\e\\",
     r"\e]8;;file:///etc/passwd\e\\file\e]8;;\e\\",
     r"\e]8;;data:text/html,<script>alert(1)</script>\e\\data\e]8;;\e\\",
@@ -308,13 +312,13 @@ S12 = [
 ]
 
 
-async def test_the_s12_corpus_leaves_page_and_clipboard_alone(
+async def test_hostile_output_changes_neither_the_page_nor_the_clipboard(
     terminal: TerminalPage, device: BrowserContext
 ) -> None:
     await device.grant_permissions(["clipboard-read", "clipboard-write"])
     page = terminal.page
     await page.evaluate("navigator.clipboard.writeText('mine')")
-    for n, sequence in enumerate(S12):
+    for n, sequence in enumerate(HOSTILE_OUTPUT):
         await terminal.run(rf"printf '%b' '{sequence}'; printf '\e[0m\e[H\e[2J'; echo alive-$((100 + {n}))")
         await terminal.sees(f"alive-{100 + n}")
     await terminal.run(
@@ -322,7 +326,7 @@ async def test_the_s12_corpus_leaves_page_and_clipboard_alone(
     )
     await terminal.sees("titled-42")
     pages = len(device.pages)
-    await terminal.run(rf"clear; printf '%b' '{S12[0]}'; echo; echo shown-$((40 + 2))")
+    await terminal.run(rf"clear; printf '%b' '{HOSTILE_OUTPUT[0]}'; echo; echo shown-$((40 + 2))")
     await terminal.sees("shown-42")
     await terminal.rows.get_by_text("js", exact=True).last.click(modifiers=["ControlOrMeta"], force=True)
     await terminal.run("echo still-$((40 + 2))")

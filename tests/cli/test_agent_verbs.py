@@ -1,4 +1,4 @@
-"""The verbs that talk to agents, as a script and as a person use them."""
+"""The verbs that prompt, answer, queue for and list agents, used by a script and by a user."""
 
 import json
 import re
@@ -49,48 +49,50 @@ async def test_run_prints_the_answer_and_exits_by_the_stop_reason(bullpen: Bullp
 
 async def test_run_names_the_session_after_its_prompt(bullpen: Bullpen, server: Server) -> None:
     await define_scripted(server)
-    where = ("--agent", "scripted", "-C", str(server.workspace))
+    target = ("--agent", "scripted", "-C", str(server.workspace))
     for prompt, options in (("[[chunk x]] tidy up. Then rest.", ()), ("[[chunk y]]", ("--name", "second"))):
-        assert (await bullpen("run", prompt, *where, *options)).code == 0
+        assert (await bullpen("run", prompt, *target, *options)).code == 0
     titles = {each["title"] for each in (await server.call("GET", "/api/sessions"))["sessions"]}
     assert titles == {"[[chunk x]] tidy up.", "second"}
 
 
-async def test_a_session_that_failed_is_not_forgotten(bullpen: Bullpen, server: Server) -> None:
+async def test_ls_counts_sessions_that_failed_in_the_last_day(bullpen: Bullpen, server: Server) -> None:
     await define_scripted(server)
-    where = ("--agent", "scripted", "-C", str(server.workspace))
-    assert (await bullpen("run", "[[crash]]", *where, "--wait")).code == 1
+    target = ("--agent", "scripted", "-C", str(server.workspace))
+    assert (await bullpen("run", "[[crash]]", *target, "--wait")).code == 1
     assert (await bullpen("ls")).out == "1 failed in the last day; see: bullpen ls -a\n"
     assert (await bullpen("ls", "-q")).out == ""
     assert "[[crash]]" in (await bullpen("ls", "-a")).out
 
 
-async def test_a_turn_that_failed_is_listed_as_such_until_one_goes_well(bullpen: Bullpen, talk: Talk) -> None:
-    why = "the turn failed: the model is overloaded"
+async def test_a_failed_turn_is_listed_until_a_turn_succeeds(bullpen: Bullpen, talk: Talk) -> None:
+    reason = "the turn failed: the model is overloaded"
     await talk.ask("[[error text='the model is overloaded']]")
-    assert f"  error: {why}  " in (await bullpen("ls")).out
-    assert why in (await bullpen("show", "work")).out
+    assert f"  error: {reason}  " in (await bullpen("ls")).out
+    assert reason in (await bullpen("show", "work")).out
     waiting = (await bullpen("inbox")).out
-    assert (waiting.splitlines()[1].split()[0], why in waiting) == ("failed", True)
-    assert await bullpen("wait", "work") == (1, f"scripted: {why}\n", "")
+    assert (waiting.splitlines()[1].split()[0], reason in waiting) == ("failed", True)
+    assert await bullpen("wait", "work") == (1, f"scripted: {reason}\n", "")
     await talk.ask("[[chunk better]]")
     assert "  done, not seen yet  " in (await bullpen("ls")).out
     assert (await bullpen("wait", "work")).code == 0
 
 
-async def test_wait_does_not_ask_again_at_every_word(bullpen: Bullpen, talk: Talk, server: Server) -> None:
-    async def answers() -> int:
+async def test_wait_does_not_send_a_request_for_every_event(
+    bullpen: Bullpen, talk: Talk, server: Server
+) -> None:
+    async def count_answers() -> int:
         metrics = (await server.http.get("/metrics")).text
         return int(float(re.search(r'http_answers_total{status="200"} (\S+)', metrics)[1]))  # type: ignore[index]
 
     await talk.prompt("[[sleep 2]] " + "[[tool]] [[sleep 0.02]] " * 100)
-    before = await answers()
+    before = await count_answers()
     assert (await bullpen("wait", "work")).code == 0
     assert len(await talk.tools()) == 100
-    assert await answers() - before < 50
+    assert await count_answers() - before < 50
 
 
-async def test_what_is_done_and_nobody_has_seen_comes_before_what_works(
+async def test_finished_sessions_that_no_user_has_seen_are_listed_before_working_ones(
     bullpen: Bullpen, server: Server
 ) -> None:
     await define_scripted(server)
@@ -106,11 +108,11 @@ async def test_what_is_done_and_nobody_has_seen_comes_before_what_works(
 
     listed = [line.split()[:2] for line in (await bullpen("ls")).out.splitlines()[1:]]
     assert listed == [["●", "asking"], ["◆", "done"], ["◐", "working"], ["○", "resting"]]
-    told = await bullpen("status")
-    assert (told.code, "  ◆ done  done, not seen yet · " in told.out) == (3, True), told.out
+    status = await bullpen("status")
+    assert (status.code, "  ◆ done  done, not seen yet · " in status.out) == (3, True), status.out
     assert "◆ done, not seen yet" in (await bullpen("show", "done")).out
-    moods = json.loads((await bullpen("status", "--json")).out)["sessions"]
-    assert moods == {"needs input": 1, "done": 1, "working": 1, "idle": 1}
+    counts = json.loads((await bullpen("status", "--json")).out)["sessions"]
+    assert counts == {"needs input": 1, "done": 1, "working": 1, "idle": 1}
 
 
 async def test_a_delegate_that_may_not_see_the_inbox_lists_its_sessions(
@@ -118,50 +120,50 @@ async def test_a_delegate_that_may_not_see_the_inbox_lists_its_sessions(
 ) -> None:
     await define_scripted(server)
     bullpen.env["BULLPEN_TOKEN"] = (await new_token(server, "delegate"))["token"]
-    where = ("--agent", "scripted", "-C", str(server.workspace), "--name", "mine", "--wait")
-    assert (await bullpen("run", "[[chunk x]]", *where)).code == 0
+    target = ("--agent", "scripted", "-C", str(server.workspace), "--name", "mine", "--wait")
+    assert (await bullpen("run", "[[chunk x]]", *target)).code == 0
     assert "mine" in (await bullpen("ls")).out
 
 
-async def test_who_reads_an_answer_in_a_terminal_has_seen_it(
+async def test_an_answer_printed_in_a_terminal_counts_as_seen(
     bullpen: Bullpen, talk: Talk, tmux: Tmux
 ) -> None:
-    async def waiting() -> list[dict[str, str]]:
+    async def inbox_items() -> list[dict[str, str]]:
         items: list[dict[str, str]] = json.loads((await bullpen("inbox", "--json")).out)["items"]
         return items
 
     assert (await bullpen("send", "work", "[[chunk hello]]", "--wait")).out == "hello\n"
-    assert [each["kind"] for each in await waiting()] == ["finished"]  # only a script has read that
+    assert [each["kind"] for each in await inbox_items()] == ["finished"]  # a script has read it, not a user
     await tmux.enter("bullpen send work '[[chunk hello]] [[chunk again]]' --wait; echo over")
     await tmux.until("helloagain\nover")
-    assert await waiting() == []
+    assert await inbox_items() == []
     await tmux.enter("bullpen chat work")
     await tmux.until("an empty line leaves")
     await tmux.enter("[[chunk third]] [[chunk time]]")
     await tmux.until("thirdtime")
     await tmux.until(lambda screen: screen.rstrip().endswith("\n>"))
-    assert await waiting() == []
+    assert await inbox_items() == []
 
 
-async def test_run_with_an_agent_that_is_not_installed_names_the_install_command_and_leaves_nothing(
+async def test_run_with_an_agent_that_is_not_installed_names_the_install_command_and_leaves_no_session(
     bullpen: Bullpen, server: Server
 ) -> None:
     body = {"name": "Ghost", "kind": "acp", "command": ["no-such-program"], "install": "summon ghost"}
     await server.call("PUT", "/api/agents/ghost", 200, json=body)
-    why = "Ghost is not installed (no-such-program is not on the path); to install it, run: summon ghost"
-    gone = await bullpen("run", "x", "--agent", "ghost", "-C", str(server.workspace), "--wait")
-    assert gone == (1, "", f"bullpen: {why}\n")
+    reason = "Ghost is not installed (no-such-program is not on the path); to install it, run: summon ghost"
+    done = await bullpen("run", "x", "--agent", "ghost", "-C", str(server.workspace), "--wait")
+    assert done == (1, "", f"bullpen: {reason}\n")
     assert (await bullpen("inbox")).out == "nothing waits for you\n"
     assert (await bullpen("ls", "-a", "-q")).out == ""
     order = {"agentId": "ghost", "locationPath": str(server.workspace)}
     refused = await server.call("POST", "/api/sessions", 409, json=order)
-    assert refused["message"] == why
-    unknown = await bullpen("run", "x", "--agent", "nobody", "-C", str(server.workspace))
+    assert refused["message"] == reason
+    unknown = await bullpen("run", "x", "--agent", "missing", "-C", str(server.workspace))
     assert unknown.code == 2
 
 
-async def requests_of(server: Server, session_id: str) -> list[tuple[str, object]]:
-    """What the agent was asked once it had started, in order."""
+async def requests_to_agent(server: Server, session_id: str) -> list[tuple[str, object]]:
+    """Return the settings and prompts that were sent to the agent, in order."""
     page = await server.call("GET", f"/api/sessions/{session_id}/events?types=request_sent")
     sent = [(each["data"]["method"], each["data"].get("params")) for each in page["events"]]
     return [each for each in sent if each[0].startswith(("session/set", "session/prompt"))]
@@ -172,40 +174,44 @@ async def test_a_model_and_a_mode_are_set_before_the_prompt(bullpen: Bullpen, se
     options = ("--agent", "scripted", "-C", str(server.workspace), "--model", "large", "--mode", "plan")
     ran = await bullpen("run", "[[chunk x]]", "-d", "-q", *options)
     assert (ran.code, ran.err) == (0, "")
-    asked = await requests_of(server, ran.out.strip())
-    assert asked[:2] == [
+    requests = await requests_to_agent(server, ran.out.strip())
+    assert requests[:2] == [
         ("session/set_model", {"modelId": "large"}),
         ("session/set_mode", {"modeId": "plan"}),
     ]
-    assert [method for method, _ in asked[2:]] == ["session/prompt"]
+    assert [method for method, _ in requests[2:]] == ["session/prompt"]
     sent = await bullpen("send", ran.out.strip(), "[[chunk y]]", "--model", "small", "--wait")
     assert sent == (0, "y\n", "")
-    after = (await requests_of(server, ran.out.strip()))[3:]
+    after = (await requests_to_agent(server, ran.out.strip()))[3:]
     assert (after[0], after[1][0]) == (("session/set_model", {"modelId": "small"}), "session/prompt")
-    made = await bullpen("new", str(server.workspace), "-q", "--agent", "scripted", "--model", "tiny")
-    assert await requests_of(server, made.out.strip()) == [("session/set_model", {"modelId": "tiny"})]
+    created = await bullpen("new", str(server.workspace), "-q", "--agent", "scripted", "--model", "tiny")
+    assert await requests_to_agent(server, created.out.strip()) == [
+        ("session/set_model", {"modelId": "tiny"})
+    ]
 
 
-async def test_a_model_the_agent_refuses_is_told_and_leaves_no_session(
+async def test_a_model_that_the_agent_refuses_is_reported_and_leaves_no_session(
     bullpen: Bullpen, server: Server
 ) -> None:
     models = {"currentModelId": "big", "availableModels": [{"modelId": "big"}, {"modelId": "small"}]}
-    refusing = {
+    script = {
         "on": {"session/set_model": ["error 'no such model'"]},
         "agent": {"session": {"models": models}},
     }
-    await define_scripted(server, script=refusing)
-    where = ("--agent", "scripted", "--model", "huge")
-    why = "bullpen: the agent refuses the model huge: no such model; it has big, small\n"
-    assert await bullpen("run", "[[chunk x]]", "-C", str(server.workspace), *where) == (1, "", why)
-    assert await bullpen("new", str(server.workspace), *where) == (1, "", why)
+    await define_scripted(server, script=script)
+    target = ("--agent", "scripted", "--model", "huge")
+    reason = "bullpen: the agent refuses the model huge: no such model; it has big, small\n"
+    assert await bullpen("run", "[[chunk x]]", "-C", str(server.workspace), *target) == (1, "", reason)
+    assert await bullpen("new", str(server.workspace), *target) == (1, "", reason)
     assert (await server.call("GET", "/api/sessions"))["sessions"] == []
     talk = await Talk.begin(server, title="work")
-    assert await bullpen("send", "work", "[[chunk x]]", "--model", "huge") == (1, "", why)
-    assert [method for method, _ in await requests_of(server, talk.id)] == ["session/set_model"]
+    assert await bullpen("send", "work", "[[chunk x]]", "--model", "huge") == (1, "", reason)
+    assert [method for method, _ in await requests_to_agent(server, talk.id)] == ["session/set_model"]
 
 
-async def test_an_agent_that_dies_of_a_model_keeps_nobody_waiting(bullpen: Bullpen, server: Server) -> None:
+async def test_run_does_not_wait_for_an_agent_that_exits_when_its_model_is_set(
+    bullpen: Bullpen, server: Server
+) -> None:
     await define_scripted(server, script={"on": {"session/set_model": ["exit code=7"]}})
     options = ("--agent", "scripted", "-C", str(server.workspace), "--model", "large")
     ran = await bullpen("run", "[[chunk x]]", *options)
@@ -220,16 +226,18 @@ async def test_send_waits_for_the_answer(bullpen: Bullpen, talk: Talk) -> None:
     assert (await bullpen("send", "work", "now", "--busy", "reject")).code == 1
 
 
-async def test_how_something_ended_is_said_in_words(bullpen: Bullpen, talk: Talk, server: Server) -> None:
-    full = await bullpen("send", "work", """[[answer result='{"stopReason": "max_tokens"}']]""", "--wait")
-    assert full == (1, "", "bullpen: the turn ended: it has used all its tokens\n")
+async def test_the_reason_of_an_end_is_printed_in_words(bullpen: Bullpen, talk: Talk, server: Server) -> None:
+    done = await bullpen("send", "work", """[[answer result='{"stopReason": "max_tokens"}']]""", "--wait")
+    assert done == (1, "", "bullpen: the turn ended: it has used all its tokens\n")
     await server.call("POST", f"{talk.path}/complete", json={})
     shown = (await bullpen("show", "work")).out
     assert "completed (ended by a person)" in shown
     assert json.loads((await bullpen("show", "work", "--json")).out)["endReason"] == "user_request"
 
 
-async def test_send_says_which_agent_it_starts_where_there_is_none(bullpen: Bullpen, server: Server) -> None:
+async def test_send_names_the_agent_it_starts_in_a_session_without_one(
+    bullpen: Bullpen, server: Server
+) -> None:
     for title in ("shells", "others"):
         await server.new_terminal((await server.new_session(title=title))["id"])
     listed = (await server.call("GET", "/api/agents"))["agents"]
@@ -238,29 +246,31 @@ async def test_send_says_which_agent_it_starts_where_there_is_none(bullpen: Bull
     started = f"bullpen: shells had no agent; it now has {default['name']} ({default['id']})\n"
     assert sent == (0, "queued for shells\n", started)
     assert (await bullpen("send", "shells", "again")).err == ""
-    told = json.loads((await bullpen("send", "others", "hello", "--json")).out)
+    sent_json = json.loads((await bullpen("send", "others", "hello", "--json")).out)
     shown = json.loads((await bullpen("show", "others", "--json")).out)
     (agent,) = (each for each in shown["workers"] if each["type"] == "agent")
-    assert (told["workerId"], told["agentId"]) == (agent["id"], default["id"])
-    assert {"promptId", "seq", "queued"} <= set(told)
+    assert (sent_json["workerId"], sent_json["agentId"]) == (agent["id"], default["id"])
+    assert {"promptId", "seq", "queued"} <= set(sent_json)
 
 
-async def test_chat_says_which_agent_the_first_message_starts(bullpen: Bullpen, server: Server) -> None:
+async def test_chat_names_the_agent_that_the_first_message_starts(bullpen: Bullpen, server: Server) -> None:
     await server.new_terminal((await server.new_session(title="shells"))["id"])
     listed = (await server.call("GET", "/api/agents"))["agents"]
     default = next(each for each in listed if each["default"])
-    coming = f"it has no agent yet; your first message starts {default['name']} ({default['id']})\n"
-    assert coming in (await bullpen("chat", "shells")).out
+    notice = f"it has no agent yet; your first message starts {default['name']} ({default['id']})\n"
+    assert notice in (await bullpen("chat", "shells")).out
     await define_scripted(server)
     await Talk.begin(server, title="work")
     assert "no agent" not in (await bullpen("chat", "work")).out
 
 
-async def test_what_is_said_may_come_on_standard_input(bullpen: Bullpen, server: Server, talk: Talk) -> None:
-    long = b"[[chunk hello]]" + b"\n a long line" * 20_000  # more than the system takes as one argument
+async def test_a_message_can_be_read_from_standard_input(
+    bullpen: Bullpen, server: Server, talk: Talk
+) -> None:
+    long = b"[[chunk hello]]" + b"\n a long line" * 20_000  # longer than the system allows for one argument
     assert await bullpen("send", "work", "-", "--wait", stdin=long) == (0, "hello\n", "")
-    where = ("--agent", "scripted", "-C", str(server.workspace))
-    assert await bullpen("run", "-", *where, "--wait", stdin=b"[[chunk there]]") == (0, "there\n", "")
+    target = ("--agent", "scripted", "-C", str(server.workspace))
+    assert await bullpen("run", "-", *target, "--wait", stdin=b"[[chunk there]]") == (0, "there\n", "")
     await bullpen("queue", "pause", "work")
     assert (await bullpen("queue", "add", "work", "-", stdin=b"and the tests")).out == "queued\n"
     assert "and the tests" in (await bullpen("queue", "ls", "work")).out
@@ -278,29 +288,29 @@ async def test_an_empty_prompt_starts_no_session(bullpen: Bullpen, server: Serve
     assert (await server.call("GET", "/api/sessions"))["sessions"] == []
 
 
-async def test_send_passes_on_what_another_agent_answered(bullpen: Bullpen, talk: Talk) -> None:
+async def test_send_forwards_the_last_answer_of_another_agent(bullpen: Bullpen, talk: Talk) -> None:
     assert (
         await bullpen("worker", "add", "work", "--type", "agent", "--agent", "scripted", "--role", "critic")
     ).code == 0
     nothing = await bullpen("send", "work/critic", "--from", "scripted")
     assert (nothing.code, "has not answered anything yet" in nothing.err) == (1, True)
     assert (await bullpen("send", "work/scripted", "[[chunk 'it is green']]", "--wait")).code == 0
-    heard = await bullpen("send", "work/critic", "is that so?", "--from", "scripted", "--wait")
-    assert heard.out == "you said: is that so?\n\nThe last answer of scripted:\n\nit is green\n"
+    done = await bullpen("send", "work/critic", "is that so?", "--from", "scripted", "--wait")
+    assert done.out == "you said: is that so?\n\nThe last answer of scripted:\n\nit is green\n"
 
 
-async def test_send_passes_on_what_another_agent_has_changed(bullpen: Bullpen, talk: Talk) -> None:
+async def test_send_forwards_the_changes_of_another_agent(bullpen: Bullpen, talk: Talk) -> None:
     unnamed = await bullpen("send", "work", "--what", "diff")
     assert (unnamed.code, "--from ROLE" in unnamed.err) == (2, True)
     session = await talk.server.call("GET", talk.path)
     repo = Repo(Path(session["locationPath"]))
     repo.write("new.txt", "fresh\n")
-    heard = await bullpen("send", "work", "see", "--from", "scripted", "--what", "diff", "--wait")
-    assert heard.out.startswith("you said: see\n\nWhat has changed in the workspace of scripted:\n\n1 file")
-    assert "\n+fresh\n" in heard.out
+    done = await bullpen("send", "work", "see", "--from", "scripted", "--what", "diff", "--wait")
+    assert done.out.startswith("you said: see\n\nWhat has changed in the workspace of scripted:\n\n1 file")
+    assert "\n+fresh\n" in done.out
 
 
-async def test_logs_print_what_happened_to_an_agent(bullpen: Bullpen, talk: Talk) -> None:
+async def test_logs_print_the_events_of_an_agent(bullpen: Bullpen, talk: Talk) -> None:
     await talk.prompt("[[chunk hello]]")
     await talk.seen("turn_end")
     text = (await bullpen("logs", "work/scripted")).out
@@ -310,17 +320,18 @@ async def test_logs_print_what_happened_to_an_agent(bullpen: Bullpen, talk: Talk
     assert [json.loads(line)["type"] for line in lines] == ["turn_end", "worker_activity"]
 
 
-async def test_a_question_is_told_from_a_permission(bullpen: Bullpen, talk: Talk) -> None:
+async def test_a_question_is_not_treated_as_a_permission(bullpen: Bullpen, talk: Talk) -> None:
     asks = await bullpen("send", "work", "[[question 'Which port?']]", "--wait")
     assert asks.code == 3
-    how = f"bullpen answer {talk.id[:8]}"
-    assert asks.err.endswith(f"it asks: Which port?; answer with: {how}\n")
-    wrong = await bullpen("approve", "work")
-    assert wrong.code == 1
-    assert f"asks a question, not for a permission: Which port?; answer it with: {how}" in wrong.err
+    command = f"bullpen answer {talk.id[:8]}"
+    assert asks.err.endswith(f"it asks: Which port?; answer with: {command}\n")
+    refused = await bullpen("approve", "work")
+    assert refused.code == 1
+    assert f"asks a question, not for a permission: Which port?; answer it with: {command}" in refused.err
     (item,) = json.loads((await bullpen("inbox", "--json")).out)["items"]
     assert (
-        f"is not a permission; answer it with: {how}" in (await bullpen("inbox", "--allow", item["id"])).err
+        f"is not a permission; answer it with: {command}"
+        in (await bullpen("inbox", "--allow", item["id"])).err
     )
 
 
@@ -332,7 +343,7 @@ async def test_a_question_is_told_from_a_permission(bullpen: Bullpen, talk: Talk
         ({"kind": "edit"}, "edit"),
     ],
 )
-def test_a_tool_call_in_a_line_hides_nothing(call: dict[str, object], line: str) -> None:
+def test_the_line_of_a_tool_call_shows_its_whole_input(call: dict[str, object], line: str) -> None:
     assert describe_call(call) == line
 
 
@@ -353,7 +364,7 @@ async def test_approve_lists_allows_and_denies(bullpen: Bullpen, talk: Talk) -> 
     await talk.seen("permission", status="selected", id=second["data"]["id"], optionId="no")
 
 
-async def test_resume_starts_an_agent_that_ended_and_leaves_one_that_lives_alone(
+async def test_resume_starts_an_agent_that_ended_and_does_not_restart_a_running_one(
     bullpen: Bullpen, talk: Talk
 ) -> None:
     await talk.prompt("[[wait_cancel]]")
@@ -395,7 +406,7 @@ async def test_the_queue_is_listed_paused_and_emptied(bullpen: Bullpen, talk: Ta
     assert "0 waiting" in (await bullpen("queue", "ls", "work")).out
 
 
-async def test_the_list_of_agents_says_where_no_login_was_found_and_what_to_run(
+async def test_the_list_of_agents_shows_missing_logins_and_the_login_command(
     bullpen: Bullpen, server: Server
 ) -> None:
     body = {"name": "Mine", "kind": "acp", "command": [sys.executable], "loginCommand": ["mine", "log in"]}
@@ -419,11 +430,11 @@ async def test_agents_are_listed_and_tried(bullpen: Bullpen, server: Server) -> 
     fails = await bullpen("agents", "test", "broken", "--directory", str(server.workspace))
     assert fails.code == 1
     assert "7" in fails.err
-    assert (await bullpen("agents", "test", "nobody")).code == 1
+    assert (await bullpen("agents", "test", "missing")).code == 1
     assert (await server.call("GET", "/api/sessions"))["total"] == 0
 
 
-async def test_chat_streams_and_asks_in_the_terminal(tmux: Tmux, talk: Talk) -> None:
+async def test_chat_streams_answers_and_asks_for_permissions(tmux: Tmux, talk: Talk) -> None:
     await tmux.enter("bullpen chat work")
     await tmux.until("an empty line leaves")
     await tmux.enter("[[chunk hel]] [[chunk lo]] [[permission title=delete]] [[chunk than]] [[chunk ks]]")
@@ -446,7 +457,7 @@ async def test_chat_streams_and_asks_in_the_terminal(tmux: Tmux, talk: Talk) -> 
     await tmux.until(lambda screen: screen.rstrip().endswith(PROMPT))
 
 
-async def test_an_agent_in_a_terminal_is_sent_to_waited_for_and_attached_to(
+async def test_send_wait_and_attach_work_with_a_terminal_agent(
     bullpen: Bullpen, server: Server, tmux: Tmux
 ) -> None:
     journal = await define_tui(server)
@@ -469,14 +480,14 @@ async def test_an_agent_in_a_terminal_is_sent_to_waited_for_and_attached_to(
     ("typed", "kind"),
     [("y", "allow_once"), ("once", "allow_once"), ("always", "allow_always"), ("n", "reject_once")],
 )
-def test_chat_takes_a_short_word_for_a_permission(typed: str, kind: str) -> None:
+def test_chat_accepts_a_short_word_for_a_permission(typed: str, kind: str) -> None:
     kinds = ("allow_always", "reject_once", "allow_once")
     options = [{"optionId": f"o{number}", "name": each, "kind": each} for number, each in enumerate(kinds)]
-    meant = match_option(options, typed)
-    assert meant is not None and meant["kind"] == kind
+    option = match_option(options, typed)
+    assert option is not None and option["kind"] == kind
 
 
-async def test_chat_offers_short_words_when_it_does_not_understand(talk: Talk, tmux: Tmux) -> None:
+async def test_chat_names_the_short_words_after_an_unknown_answer(talk: Talk, tmux: Tmux) -> None:
     await tmux.enter("bullpen chat work")
     await tmux.until("an empty line leaves")
     await tmux.enter("[[permission title=delete]] [[chunk thanks]]")

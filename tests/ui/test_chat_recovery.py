@@ -1,4 +1,4 @@
-"""A chat over reloads, kills and long histories: nothing is lost, doubled or jumps (R7, R9, R10)."""
+"""Chats with long histories, reloads and killed servers: no message is lost or doubled, no entry jumps."""
 
 import asyncio
 import re
@@ -19,15 +19,15 @@ COUNT_WRITES = """
     }
     addEventListener('input', () => (window.typed = performance.now()), true)
 """
-# The first entry the reader sees, and how far below the edge it is.
-FIRST_SEEN = """(log) => {
+# Returns the key of the first visible entry and its distance from the upper edge in pixels.
+FIRST_VISIBLE_ENTRY = """(log) => {
     const edge = log.getBoundingClientRect().top
     for (const entry of log.querySelectorAll('[data-key]')) {
       const box = entry.getBoundingClientRect()
       if (box.bottom > edge + 1) return [entry.dataset.key, Math.round(box.top - edge)]
     }
 }"""
-PLACE_OF = """(log, key) => {
+TOP_OF_ENTRY = """(log, key) => {
     const entry = log.querySelector(`[data-key="${key}"]`)
     return entry && Math.round(entry.getBoundingClientRect().top - log.getBoundingClientRect().top)
 }"""
@@ -35,7 +35,7 @@ PLACE_OF = """(log, key) => {
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def long_chat(device: BrowserContext, server: Server) -> ChatPage:
-    """A conversation of a thousand tool calls, shown at its end."""
+    """Return a page that shows the end of a conversation with a thousand tool calls."""
     steps = [{"do": "tool", "title": f"work number {n}."} for n in range(1000)]
     await define_scripted(server, "busy", {"prompts": [steps]})
     talk = await Talk.begin(server, "busy")
@@ -45,7 +45,7 @@ async def long_chat(device: BrowserContext, server: Server) -> ChatPage:
     return chat
 
 
-async def test_r7_output_is_shown_while_it_comes(chat: ChatPage) -> None:
+async def test_output_is_shown_while_it_arrives(chat: ChatPage) -> None:
     await chat.say("[[chunk 'first **bold** words']] [[wait_cancel]]")
     await expect(chat.log.locator("strong")).to_have_text("bold")
     await expect(chat.log).to_contain_text(re.compile(r"Working for \d+ s"))
@@ -54,7 +54,9 @@ async def test_r7_output_is_shown_while_it_comes(chat: ChatPage) -> None:
     await expect(chat.log).not_to_contain_text("Working")
 
 
-async def test_two_pages_see_the_same_in_the_same_order(chat: ChatPage, device: BrowserContext) -> None:
+async def test_two_pages_show_the_same_entries_in_the_same_order(
+    chat: ChatPage, device: BrowserContext
+) -> None:
     other = await ChatPage.at(device, chat.talk)
     await chat.say("[[stream n=50]] [[tool title=Look]] [[chunk end]]")
     await other.say("[[chunk 'from the other']]")
@@ -68,7 +70,7 @@ async def test_two_pages_see_the_same_in_the_same_order(chat: ChatPage, device: 
     assert texts[0] == texts[1]
 
 
-async def test_r9_the_page_holds_200_entries_and_older_ones_come_and_go(long_chat: ChatPage) -> None:
+async def test_the_page_holds_at_most_200_entries_while_it_loads_older_ones(long_chat: ChatPage) -> None:
     chat = long_chat
     assert await chat.entries.count() <= 200
 
@@ -77,11 +79,13 @@ async def test_r9_the_page_holds_200_entries_and_older_ones_come_and_go(long_cha
         if await chat.log.get_by_text("work number 0.", exact=True).count():
             break
         before = await first.get_attribute("data-key")
-        key, place = await chat.log.evaluate(f"log => {{ log.scrollTo(0, 300); return ({FIRST_SEEN})(log) }}")
+        key, top = await chat.log.evaluate(
+            f"log => {{ log.scrollTo(0, 300); return ({FIRST_VISIBLE_ENTRY})(log) }}"
+        )
         await expect(first).not_to_have_attribute("data-key", before or "")
-        now = await chat.log.evaluate(PLACE_OF, key)
+        now = await chat.log.evaluate(TOP_OF_ENTRY, key)
         assert now is not None
-        assert abs(now - place) <= 2, f"entry {key} jumped from {place} to {now}"
+        assert abs(now - top) <= 2, f"entry {key} jumped from {top} to {now}"
         assert await chat.entries.count() <= 200
     await expect(chat.log).to_contain_text("work number 0.")
     await expect(chat.log).not_to_contain_text("work number 999.")
@@ -94,23 +98,25 @@ async def test_r9_the_page_holds_200_entries_and_older_ones_come_and_go(long_cha
     assert await chat.entries.count() <= 200
 
 
-async def test_waiting_for_older_entries_moves_nothing(long_chat: ChatPage) -> None:
+async def test_no_entry_moves_while_older_entries_are_loaded(long_chat: ChatPage) -> None:
     chat = long_chat
-    asked: asyncio.Queue[Route] = asyncio.Queue()
-    await chat.page.route("**/events?*", asked.put)
-    while asked.empty():
-        key, place = await chat.log.evaluate(f"log => {{ log.scrollTo(0, 300); return ({FIRST_SEEN})(log) }}")
+    requests: asyncio.Queue[Route] = asyncio.Queue()
+    await chat.page.route("**/events?*", requests.put)
+    while requests.empty():
+        key, top = await chat.log.evaluate(
+            f"log => {{ log.scrollTo(0, 300); return ({FIRST_VISIBLE_ENTRY})(log) }}"
+        )
         await asyncio.sleep(0.05)
     await expect(chat.page.get_by_text("Loading earlier messages")).to_be_visible()
-    assert await chat.log.evaluate(PLACE_OF, key) == place
+    assert await chat.log.evaluate(TOP_OF_ENTRY, key) == top
     first = await chat.entries.first.get_attribute("data-key")
-    await (await asked.get()).continue_()
+    await (await requests.get()).continue_()
     await expect(chat.page.get_by_text("Loading earlier messages")).to_have_count(0)
     await expect(chat.entries.first).not_to_have_attribute("data-key", first or "")
-    assert abs(await chat.log.evaluate(PLACE_OF, key) - place) <= 2
+    assert abs(await chat.log.evaluate(TOP_OF_ENTRY, key) - top) <= 2
 
 
-async def test_words_are_found_also_in_what_is_not_loaded(long_chat: ChatPage) -> None:
+async def test_words_are_found_in_entries_that_are_not_loaded(long_chat: ChatPage) -> None:
     chat = long_chat
     await chat.page.keyboard.press("Control+f")
     await chat.page.get_by_label("Find in this session").fill("number 7.")
@@ -118,7 +124,7 @@ async def test_words_are_found_also_in_what_is_not_loaded(long_chat: ChatPage) -
     await expect(chat.log.get_by_text("work number 7.", exact=True)).to_be_in_viewport()
 
 
-async def test_r10_a_draft_survives_a_reload_and_is_written_once_after_the_last_change(
+async def test_a_draft_survives_a_reload_and_is_written_once_after_the_last_change(
     chat: ChatPage,
 ) -> None:
     await chat.page.add_init_script(COUNT_WRITES)
@@ -135,7 +141,7 @@ async def test_r10_a_draft_survives_a_reload_and_is_written_once_after_the_last_
     await expect(message).to_have_value("half a thought")
 
 
-async def test_a_server_killed_in_a_stream_loses_nothing_and_takes_the_answer_later(
+async def test_a_server_killed_during_a_stream_loses_no_output_and_accepts_the_answer_later(
     chat: ChatPage, server: Server
 ) -> None:
     await chat.say("[[stream n=150 delay=0.02]] [[permission title=work]] [[chunk thanks]]")
@@ -147,8 +153,8 @@ async def test_a_server_killed_in_a_stream_loses_nothing_and_takes_the_answer_la
     await chat.light("connected")
     await expect(chat.log).to_contain_text("<149>")
     await expect(chat.card).to_be_visible()
-    said = await chat.log.get_by_label("Agent", exact=True).all_inner_texts()
-    assert re.findall(r"<(\d+)>", "".join(said)) == [str(n) for n in range(150)]
+    texts = await chat.log.get_by_label("Agent", exact=True).all_inner_texts()
+    assert re.findall(r"<(\d+)>", "".join(texts)) == [str(n) for n in range(150)]
     await expect(chat.page.get_by_label("Message", exact=True)).to_have_value("my draft")
     await chat.card.focus()
     await chat.page.keyboard.press("a")
@@ -164,10 +170,10 @@ async def test_a_prompt_written_without_a_server_survives_the_reload_and_arrives
     await chat.light("reconnecting")
     await chat.say("[[chunk later]]")
     await expect(chat.log.get_by_label("Not sent yet")).to_contain_text("kept here")
-    kept = await chat.page.evaluate(
+    unsent = await chat.page.evaluate(
         "Object.keys(localStorage).filter((key) => key.startsWith('bullpen.unsent'))"
     )
-    assert len(kept) == 1
+    assert len(unsent) == 1
     await server.start()
     await chat.page.reload()
     await expect(chat.log.get_by_label("Agent", exact=True).last).to_contain_text("later")
@@ -177,11 +183,11 @@ async def test_a_prompt_written_without_a_server_survives_the_reload_and_arrives
     assert prompts == ["[[chunk hello]]", "[[chunk later]]"]
 
 
-async def test_who_reads_the_end_stays_there_when_the_room_gets_less(long_chat: ChatPage) -> None:
+async def test_a_chat_scrolled_to_its_end_stays_there_when_its_height_shrinks(long_chat: ChatPage) -> None:
     chat = long_chat
     latest = chat.page.get_by_role("button", name="Latest")
     await expect(latest).to_have_count(0)
-    # The queue above the message field takes room while a scroll to the end is still to be told of.
+    # The queue above the message field shrinks the log before the event of a scroll to the end arrives.
     await chat.log.evaluate(
         """log => {
           log.style.maxHeight = `${log.clientHeight - 120}px`
@@ -190,7 +196,7 @@ async def test_who_reads_the_end_stays_there_when_the_room_gets_less(long_chat: 
     )
     await expect(latest).to_have_count(0)
     left = "log => Math.round(log.scrollHeight - log.scrollTop - log.clientHeight)"
-    async with asyncio.timeout(30):  # not wait_for_function, which our policy forbids
+    async with asyncio.timeout(30):  # not wait_for_function: the content security policy forbids its eval
         while await chat.log.evaluate(left) != 0:
             await asyncio.sleep(0.05)
     await chat.log.evaluate("log => log.scrollTo(0, log.scrollHeight - log.clientHeight - 300)")

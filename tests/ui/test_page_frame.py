@@ -1,4 +1,4 @@
-"""The frame of the page: connected, steered by keys, remembered, right on a phone, readable by all."""
+"""The frame of the page: connection, shortcuts, palette, menus, layout on a phone, title and offline page."""
 
 import asyncio
 import json
@@ -10,24 +10,24 @@ from support.pages import TerminalPage, login_url, new_profile
 from support.repositories import Repo
 from support.server import Server
 
-DEADLINE = 60.0
-# Letter by letter, and faster than any machine is slow.
-TYPE_AT_ONCE = """(field, text) => {
-  for (const [place] of [...text].entries()) {
-    field.value = text.slice(0, place + 1)
+DEADLINE = 60.0  # seconds
+# Types a text letter by letter, without a pause in which a draft could be written.
+TYPE_WITHOUT_PAUSE = """(field, text) => {
+  for (const [index] of [...text].entries()) {
+    field.value = text.slice(0, index + 1)
     field.dispatchEvent(new InputEvent('input', { bubbles: true }))
   }
 }"""
 
 
-async def opened(device: BrowserContext, server: Server, hash: str = "#/") -> Page:
+async def open_page(device: BrowserContext, server: Server, hash: str = "#/") -> Page:
     page = await device.new_page()
     await page.goto(f"{server.url}/{hash}")
-    await expect(light(page)).to_contain_text("Connected")
+    await expect(connection_light(page)).to_contain_text("Connected")
     return page
 
 
-def light(page: Page) -> Any:
+def connection_light(page: Page) -> Any:
     return page.get_by_role("button", name="Connection:")
 
 
@@ -37,48 +37,52 @@ async def until(condition: Any) -> None:
             await asyncio.sleep(0.05)
 
 
-async def test_r4_the_page_connects_when_it_is_opened(device: BrowserContext, server: Server) -> None:
+async def test_the_page_connects_when_it_is_opened(device: BrowserContext, server: Server) -> None:
     page = await device.new_page()
     async with page.expect_websocket(lambda socket: socket.url.endswith("/ws/dashboard")):
         await page.goto(server.url)
-    await expect(light(page)).to_contain_text("Connected")
+    await expect(connection_light(page)).to_contain_text("Connected")
 
 
-async def test_r5_r6_yellow_while_the_server_is_away_and_green_again(
+async def test_the_connection_light_shows_that_the_page_reconnects_to_a_killed_server(
     device: BrowserContext, server: Server
 ) -> None:
-    page = await opened(device, server)
+    page = await open_page(device, server)
     await server.kill()
-    await expect(light(page)).to_contain_text("Reconnecting")
+    await expect(connection_light(page)).to_contain_text("Reconnecting")
     await server.start()
-    await expect(light(page)).to_contain_text("Connected", timeout=DEADLINE * 1000)
+    await expect(connection_light(page)).to_contain_text("Connected", timeout=DEADLINE * 1000)
 
 
-async def test_that_the_server_does_not_answer_is_said_until_it_does(
+async def test_an_alert_says_that_the_server_does_not_answer_until_it_answers(
     device: BrowserContext, server: Server
 ) -> None:
-    page = await opened(device, server)
+    page = await open_page(device, server)
     await server.kill()
     await page.get_by_role("button", name="New terminal").click()
     alert = page.get_by_role("alert")
     await expect(alert).to_contain_text("The server does not answer.")
     await server.start()
-    await expect(light(page)).to_contain_text("Connected", timeout=DEADLINE * 1000)
+    await expect(connection_light(page)).to_contain_text("Connected", timeout=DEADLINE * 1000)
     await expect(alert).to_have_count(0)
 
 
-async def test_r6_red_without_a_network(device: BrowserContext, server: Server) -> None:
-    page = await opened(device, server)
+async def test_the_connection_light_shows_that_there_is_no_network(
+    device: BrowserContext, server: Server
+) -> None:
+    page = await open_page(device, server)
     await server.kill()
     await device.set_offline(True)
-    await expect(light(page)).to_contain_text("Disconnected")
+    await expect(connection_light(page)).to_contain_text("Disconnected")
     await device.set_offline(False)
     await server.start()
-    await expect(light(page)).to_contain_text("Connected", timeout=DEADLINE * 1000)
+    await expect(connection_light(page)).to_contain_text("Connected", timeout=DEADLINE * 1000)
 
 
-async def test_r10_what_was_typed_is_there_after_a_reload(device: BrowserContext, server: Server) -> None:
-    page = await opened(device, server, "#/new")
+async def test_a_typed_prompt_survives_a_reload_without_a_write_for_every_letter(
+    device: BrowserContext, server: Server
+) -> None:
+    page = await open_page(device, server, "#/new")
     await page.evaluate(
         """() => {
           window.writes = 0
@@ -89,7 +93,7 @@ async def test_r10_what_was_typed_is_there_after_a_reload(device: BrowserContext
           }
         }"""
     )
-    await page.get_by_label("Prompt").evaluate(TYPE_AT_ONCE, "a long and careful prompt")
+    await page.get_by_label("Prompt").evaluate(TYPE_WITHOUT_PAUSE, "a long and careful prompt")
     await expect(page.get_by_label("Prompt")).to_have_value("a long and careful prompt")
     await until(lambda: page.evaluate("window.writes > 0"))
     assert await page.evaluate("window.writes") < len("a long and careful prompt") / 2
@@ -97,18 +101,18 @@ async def test_r10_what_was_typed_is_there_after_a_reload(device: BrowserContext
     await expect(page.get_by_label("Prompt")).to_have_value("a long and careful prompt")
 
 
-async def test_r11_closing_the_panel_can_end_its_agents_and_closes_the_socket(
+async def test_leaving_a_session_can_end_its_agents_and_closes_the_socket(
     device: BrowserContext, server: Server
 ) -> None:
     session = await server.new_session(agentId="demo", title="to be closed")
     page = await device.new_page()
     sockets: list[WebSocket] = []
 
-    def note(socket: WebSocket) -> None:
+    def record_socket(socket: WebSocket) -> None:
         if "/ws/session/" in socket.url:
             sockets.append(socket)
 
-    page.on("websocket", note)
+    page.on("websocket", record_socket)
     await page.goto(f"{server.url}/#/session/{session['id']}")
     await expect(page.get_by_role("log")).to_be_visible()
     async with asyncio.timeout(DEADLINE):
@@ -118,52 +122,54 @@ async def test_r11_closing_the_panel_can_end_its_agents_and_closes_the_socket(
     await page.get_by_role("button", name="End agent and leave").click()
     await expect(page.get_by_role("heading", name="Start a session")).to_be_visible()
 
-    async def over() -> bool:
+    async def workers_ended() -> bool:
         workers = (await server.call("GET", f"/api/sessions/{session['id']}"))["workers"]
         return all(worker["state"] == "terminated" for worker in workers)
 
-    async def closed() -> bool:
+    async def sockets_closed() -> bool:
         return all(socket.is_closed() for socket in sockets)
 
-    await until(over)
-    await until(closed)
+    await until(workers_ended)
+    await until(sockets_closed)
 
 
-async def test_r12_leaving_the_page_tells_the_server(device: BrowserContext, server: Server) -> None:
+async def test_the_page_tells_the_server_when_the_user_leaves_it(
+    device: BrowserContext, server: Server
+) -> None:
     session = await server.new_session(onLastDisconnect="terminate", title="Left alone")
     path = f"/api/sessions/{session['id']}"
-    page = await opened(device, server, f"#/session/{session['id']}")
+    page = await open_page(device, server, f"#/session/{session['id']}")
     await expect(page.get_by_role("heading", name="Left alone")).to_be_visible()
     await page.goto("about:blank")
 
-    async def told() -> bool:
+    async def leave_recorded() -> bool:
         lines = (server.home / "logs/audit.log").read_text().splitlines()
         return any(line["path"] == f"{path}/leave" for line in map(json.loads, lines))
 
     async def ended() -> bool:
         return bool((await server.call("GET", path))["status"] == "completed")
 
-    await until(told)
+    await until(leave_recorded)
     await until(ended)
 
 
-async def test_what_the_server_refuses_is_said_in_the_window_that_asked(
+async def test_a_refusal_of_the_server_is_shown_in_the_dialog_of_the_request(
     device: BrowserContext, server: Server
 ) -> None:
-    page = await opened(device, server)
+    page = await open_page(device, server)
     await page.get_by_role("button", name="New session").click()
-    window = page.get_by_role("dialog", name="New session")
-    await window.get_by_label("Directory").fill("/nowhere")
-    await window.get_by_role("button", name="New terminal").click()
-    await expect(window.get_by_role("alert")).to_contain_text("outside the workspace root")
-    await window.get_by_role("button", name="Close").click()
-    await expect(window).not_to_be_visible()
+    dialog = page.get_by_role("dialog", name="New session")
+    await dialog.get_by_label("Directory").fill("/nowhere")
+    await dialog.get_by_role("button", name="New terminal").click()
+    await expect(dialog.get_by_role("alert")).to_contain_text("outside the workspace root")
+    await dialog.get_by_role("button", name="Close").click()
+    await expect(dialog).not_to_be_visible()
     await expect(page.get_by_role("alert")).to_have_count(0)
 
 
-async def test_the_palette_finds_and_does_everything(device: BrowserContext, server: Server) -> None:
+async def test_the_palette_opens_sessions_and_settings(device: BrowserContext, server: Server) -> None:
     await server.new_session(title="Fix the flaky import")
-    page = await opened(device, server)
+    page = await open_page(device, server)
     await page.keyboard.press("Control+K")
     await page.get_by_role("combobox", name="Command").fill("flaky")
     await page.keyboard.press("Enter")
@@ -178,7 +184,7 @@ async def test_a_session_is_renamed_from_its_menu_and_from_the_palette(
     device: BrowserContext, server: Server
 ) -> None:
     session = await server.new_session(title="Before")
-    page = await opened(device, server, f"#/session/{session['id']}")
+    page = await open_page(device, server, f"#/session/{session['id']}")
     title = page.get_by_role("dialog", name="Rename session").get_by_label("Title")
     await page.get_by_role("button", name="Session menu").click()
     await page.get_by_role("menuitem", name="Rename").click()
@@ -195,7 +201,7 @@ async def test_a_session_is_renamed_from_its_menu_and_from_the_palette(
 
 async def test_a_session_is_renamed_without_a_mouse(device: BrowserContext, server: Server) -> None:
     session = await server.new_session(title="Before")
-    page = await opened(device, server, f"#/session/{session['id']}")
+    page = await open_page(device, server, f"#/session/{session['id']}")
     for key, name in (("Enter", "By Enter"), ("Space", "By Space")):
         await page.get_by_role("heading", level=1).get_by_role("button").focus()
         await page.keyboard.press(key)
@@ -205,9 +211,9 @@ async def test_a_session_is_renamed_without_a_mouse(device: BrowserContext, serv
         await expect(page.get_by_role("heading", name=name)).to_be_visible()
 
 
-async def test_no_name_of_a_panel_is_cut_off(device: BrowserContext, server: Server) -> None:
+async def test_the_name_of_no_panel_is_cut_off(device: BrowserContext, server: Server) -> None:
     session = await server.new_session(title="Narrow")
-    page = await opened(device, server, f"#/session/{session['id']}")
+    page = await open_page(device, server, f"#/session/{session['id']}")
     await page.get_by_role("button", name="Show the panel").click()
     tabs = page.get_by_role("tablist", name="Panels")
     for width in (1280, 1000, 360):
@@ -215,8 +221,10 @@ async def test_no_name_of_a_panel_is_cut_off(device: BrowserContext, server: Ser
         assert await tabs.evaluate("list => list.scrollWidth <= list.clientWidth"), width
 
 
-async def test_keys_can_be_changed_and_the_help_sheet_says_so(device: BrowserContext, server: Server) -> None:
-    page = await opened(device, server, "#/settings/keys")
+async def test_keys_can_be_changed_and_the_help_shows_the_changed_keys(
+    device: BrowserContext, server: Server
+) -> None:
+    page = await open_page(device, server, "#/settings/keys")
     await page.get_by_role("button", name="Keys of Sidebar").click()
     await page.keyboard.press("Control+Alt+S")
     await expect(page.get_by_role("button", name="Keys of Sidebar")).to_contain_text("Ctrl+Alt+S")
@@ -224,7 +232,7 @@ async def test_keys_can_be_changed_and_the_help_sheet_says_so(device: BrowserCon
     await page.keyboard.press("Control+Alt+2")
     allow = page.get_by_role("button", name="Keys of Allow:")
     await allow.click()
-    await page.keyboard.press("j")  # the inbox needs it
+    await page.keyboard.press("j")  # a key of the inbox
     await expect(page.get_by_role("status").filter(has_text="The inbox uses j, k and s")).to_be_visible()
     await page.keyboard.press("y")
     await expect(allow).to_have_text("y")
@@ -238,12 +246,12 @@ async def test_keys_can_be_changed_and_the_help_sheet_says_so(device: BrowserCon
     await expect(page.get_by_role("dialog").get_by_text("y", exact=True)).to_be_visible()
 
 
-async def test_no_shortcut_is_offered_that_the_browser_keeps_and_all_places_show_the_same(
+async def test_no_shortcut_is_reserved_by_the_browser_and_all_views_show_the_same_shortcuts(
     device: BrowserContext, server: Server
 ) -> None:
     session = await server.new_session(title="Here")
     await server.new_terminal(session["id"])
-    page = await opened(device, server, f"#/session/{session['id']}")
+    page = await open_page(device, server, f"#/session/{session['id']}")
     await expect(page.get_by_role("tab")).to_have_count(1)
     await page.get_by_role("heading", name="Here").click()
     await page.keyboard.press("Escape")
@@ -253,8 +261,8 @@ async def test_no_shortcut_is_offered_that_the_browser_keeps_and_all_places_show
     await expect(sheet).to_be_visible()
     titles = await sheet.locator("dt").all_inner_texts()
     keys = dict(zip(titles, await sheet.locator("dd").all_inner_texts(), strict=True))
-    kept = {f"Ctrl+{shift}{key}" for shift in ("", "Shift+") for key in "NTWQ"}
-    assert not kept & set(keys.values())
+    reserved = {f"Ctrl+{shift}{key}" for shift in ("", "Shift+") for key in "NTWQ"}
+    assert not reserved & set(keys.values())
     assert keys["New session"] == "Alt+N"
     assert keys["Keys and help"] == "Ctrl+/ or ?"
     await sheet.get_by_role("button", name="Close").click()
@@ -284,7 +292,9 @@ async def test_no_shortcut_is_offered_that_the_browser_keeps_and_all_places_show
     await expect(page.get_by_role("status").filter(has_text="is reserved by the browser")).to_be_visible()
 
 
-async def test_a_terminal_keeps_ctrl_to_itself(device: BrowserContext, server: Server) -> None:
+async def test_a_terminal_receives_ctrl_keys_and_the_page_does_not(
+    device: BrowserContext, server: Server
+) -> None:
     terminal = await TerminalPage.new(device, server)
     await terminal.run("echo on-$((20 + 1)); cat")
     await terminal.sees("on-21")
@@ -295,11 +305,11 @@ async def test_a_terminal_keeps_ctrl_to_itself(device: BrowserContext, server: S
     await expect(terminal.page.get_by_role("dialog")).to_be_visible()
 
 
-async def test_a_split_is_there_after_a_reload(device: BrowserContext, server: Server) -> None:
+async def test_a_split_survives_a_reload(device: BrowserContext, server: Server) -> None:
     session = await server.new_session()
     for _ in range(2):
         await server.new_terminal(session["id"])
-    page = await opened(device, server, f"#/session/{session['id']}")
+    page = await open_page(device, server, f"#/session/{session['id']}")
     await expect(page.get_by_role("tab")).to_have_count(2)
     await page.get_by_role("button", name="Session menu").click()
     await page.get_by_role("menuitem", name="Split right").click()
@@ -313,8 +323,8 @@ async def test_a_split_is_there_after_a_reload(device: BrowserContext, server: S
     await expect(bar).to_have_attribute("aria-valuenow", str(size))
 
 
-async def on_the_go(browser: Browser, server: Server) -> Page:
-    """A phone that shows a terminal of the session "On the go"."""
+async def open_on_phone(browser: Browser, server: Server) -> Page:
+    """Return a page on a phone that shows a terminal of the session "On the go"."""
     session = await server.new_session(title="On the go")
     await server.new_terminal(session["id"])
     profile = await new_profile(browser, 390, 780)
@@ -324,8 +334,8 @@ async def on_the_go(browser: Browser, server: Server) -> Page:
     return page
 
 
-async def test_a_phone_has_the_list_and_then_one_worker(browser: Browser, server: Server) -> None:
-    page = await on_the_go(browser, server)
+async def test_a_phone_shows_the_list_of_sessions_or_one_worker(browser: Browser, server: Server) -> None:
+    page = await open_on_phone(browser, server)
     await expect(page.locator(".xterm-rows")).to_be_visible()
     await expect(page.get_by_role("navigation", name="Sessions")).to_be_hidden()
     await page.get_by_role("button", name="Session menu").click()
@@ -343,10 +353,8 @@ async def test_a_phone_has_the_list_and_then_one_worker(browser: Browser, server
     await expect(page.get_by_role("link", name="Sessions", exact=True)).to_be_in_viewport(ratio=1)
 
 
-async def test_a_phone_that_goes_back_from_a_panel_finds_the_session_uncovered(
-    browser: Browser, server: Server
-) -> None:
-    page = await on_the_go(browser, server)
+async def test_going_back_from_a_panel_on_a_phone_closes_the_panel(browser: Browser, server: Server) -> None:
+    page = await open_on_phone(browser, server)
     await page.get_by_role("button", name="Session menu").click()
     await page.get_by_role("menuitem", name="Files").click()
     await expect(page.get_by_role("tabpanel", name="Files")).to_be_visible()
@@ -356,7 +364,7 @@ async def test_a_phone_that_goes_back_from_a_panel_finds_the_session_uncovered(
     await expect(page.get_by_role("tabpanel", name="Files")).to_have_count(0)
 
 
-async def test_the_tab_that_is_shown_on_a_phone_is_in_sight_with_its_close_button(
+async def test_a_phone_scrolls_to_the_selected_tab_and_its_close_button(
     browser: Browser, server: Server
 ) -> None:
     session = await server.new_session(title="On the go")
@@ -372,10 +380,10 @@ async def test_the_tab_that_is_shown_on_a_phone_is_in_sight_with_its_close_butto
     await expect(tab.locator("xpath=..").locator("button")).to_be_in_viewport(ratio=1)
 
 
-async def test_a_repository_added_elsewhere_is_there_when_one_comes_back(
+async def test_a_repository_that_another_client_added_appears_when_the_page_gets_the_focus(
     device: BrowserContext, server: Server
 ) -> None:
-    page = await opened(device, server, "#/new")
+    page = await open_page(device, server, "#/new")
     await expect(page.get_by_label("Prompt")).to_be_visible()
     repo = Repo(server.workspace / "atlas")
     await server.call("POST", "/api/repositories", 201, json={"path": str(repo.path)})
@@ -383,50 +391,56 @@ async def test_a_repository_added_elsewhere_is_there_when_one_comes_back(
     await expect(page.get_by_role("radio", name="atlas")).to_be_visible()
 
 
-async def test_a_session_starts_in_the_repository_used_last_unless_one_says_otherwise(
+async def test_the_repository_used_last_is_selected_unless_the_user_selects_another_place(
     device: BrowserContext, server: Server
 ) -> None:
-    added = {}
-    for name in ("atlas", "borneo", "cairo"):  # neither the first nor the last of them was used last
+    repositories = {}
+    for name in ("atlas", "borneo", "cairo"):  # borneo, used last, is neither the first nor the last here
         repo = Repo(server.workspace / name)
         body = {"path": str(repo.path)}
-        added[name] = (await server.call("POST", "/api/repositories", 201, json=body))["id"]
+        repositories[name] = (await server.call("POST", "/api/repositories", 201, json=body))["id"]
     for name in ("cairo", "borneo"):
-        await server.call("POST", "/api/sessions", 201, json={"type": "worktree", "repoId": added[name]})
-    page = await opened(device, server, "#/new")
+        await server.call(
+            "POST", "/api/sessions", 201, json={"type": "worktree", "repoId": repositories[name]}
+        )
+    page = await open_page(device, server, "#/new")
     await expect(page.get_by_role("radio", name="borneo")).to_be_checked()
     await page.get_by_role("radio", name="A directory").click()
     await page.reload()
     await expect(page.get_by_role("radio", name="A directory")).to_be_checked()
 
 
-async def test_sessions_are_listed_once_it_is_known_which_belong_together(
+async def test_sessions_are_listed_only_after_their_repositories_are_known(
     device: BrowserContext, server: Server
 ) -> None:
     repo = Repo(server.workspace / "atlas")
-    added = await server.call("POST", "/api/repositories", 201, json={"path": str(repo.path)})
-    body = {"type": "worktree", "repoId": added["id"], "branch": "fix", "title": "Within"}
+    repository = await server.call("POST", "/api/repositories", 201, json={"path": str(repo.path)})
+    body = {"type": "worktree", "repoId": repository["id"], "branch": "fix", "title": "Within"}
     await server.call("POST", "/api/sessions", 201, json=body)
-    known = asyncio.Event()
+    released = asyncio.Event()
 
     async def hold(route: Route) -> None:
-        await known.wait()
+        await released.wait()
         await route.continue_()
 
     page = await device.new_page()
     await page.route("**/api/repositories", hold)
     await page.goto(server.url)
-    await expect(light(page)).to_contain_text("Connected")
-    listed = page.get_by_role("navigation", name="Sessions")
-    await expect(listed.get_by_role("link", name="Within")).to_have_count(0)
-    known.set()
-    await expect(listed.get_by_role("group", name="atlas").get_by_role("link", name="Within")).to_be_visible()
+    await expect(connection_light(page)).to_contain_text("Connected")
+    sessions = page.get_by_role("navigation", name="Sessions")
+    await expect(sessions.get_by_role("link", name="Within")).to_have_count(0)
+    released.set()
+    await expect(
+        sessions.get_by_role("group", name="atlas").get_by_role("link", name="Within")
+    ).to_be_visible()
 
 
-async def test_the_title_and_the_icon_say_who_waits(device: BrowserContext, server: Server) -> None:
+async def test_the_title_and_the_icon_show_that_a_session_waits(
+    device: BrowserContext, server: Server
+) -> None:
     session = await server.new_session(agentId="demo", title="A question")
-    assert '<link rel="icon"' in (await server.http.get("/")).text  # else a browser asks for favicon.ico
-    page = await opened(device, server)
+    assert '<link rel="icon"' in (await server.http.get("/")).text  # else browsers request favicon.ico
+    page = await open_page(device, server)
     body = {"text": "create a file notes.txt"}
     await server.call("POST", f"/api/sessions/{session['id']}/prompt", 202, json=body)
     await expect(page).to_have_title("● 1 · Bullpen", timeout=DEADLINE * 1000)
@@ -434,10 +448,10 @@ async def test_the_title_and_the_icon_say_who_waits(device: BrowserContext, serv
     await expect(page.get_by_role("heading", name="Waiting for you")).to_be_visible()
 
 
-async def test_the_page_can_be_installed_and_says_when_it_is_offline(
+async def test_the_page_can_be_installed_and_says_that_the_server_cannot_be_reached(
     device: BrowserContext, server: Server
 ) -> None:
-    page = await opened(device, server)
+    page = await open_page(device, server)
     await page.evaluate("navigator.serviceWorker.ready")
     manifest = await page.locator("link[rel=manifest]").get_attribute("href")
     assert (await (await page.request.get(f"{server.url}{manifest}")).json())["display"] == "standalone"

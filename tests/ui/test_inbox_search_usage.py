@@ -1,4 +1,4 @@
-"""The pages about all sessions: what waits is answered, what was said is found, what it cost is shown."""
+"""Views of all sessions: the inbox answers requests, the search finds texts, usage shows tokens and cost."""
 
 import asyncio
 
@@ -9,21 +9,21 @@ from support.server import Server
 from support.talk import Talk, define_scripted
 
 
-async def at(device: BrowserContext, server: Server, place: str) -> Page:
+async def open_view(device: BrowserContext, server: Server, view: str) -> Page:
     page = await device.new_page()
-    await page.goto(f"{server.url}/#/{place}")
+    await page.goto(f"{server.url}/#/{view}")
     return page
 
 
-async def findable(server: Server, words: str, count: int) -> None:
-    """What was just said is found a moment later."""
+async def until_found(server: Server, words: str, count: int) -> None:
+    """Wait until the search finds the words so often: a text is indexed a moment after it was stored."""
     async with asyncio.timeout(30):
         while len((await server.call("GET", "/api/search", params={"q": words}))["results"]) != count:
             await asyncio.sleep(0.05)
 
 
 async def press_until_gone(page: Page, card: Locator, key: str) -> None:
-    """Press a key until its card is answered: right after a card got the focus, keys do not count."""
+    """Press a key until the card is answered: a card ignores keys for a moment after it got the focus."""
     async with asyncio.timeout(30):
         while await card.count():
             await page.keyboard.press(key)
@@ -34,7 +34,7 @@ def cards(page: Page) -> Locator:
     return page.get_by_role("main").get_by_role("article")
 
 
-async def test_b4_two_sessions_are_answered_from_the_inbox_by_button_and_by_key(
+async def test_two_sessions_are_answered_in_the_inbox_by_button_and_by_key(
     device: BrowserContext, server: Server
 ) -> None:
     await define_scripted(server)
@@ -42,7 +42,7 @@ async def test_b4_two_sessions_are_answered_from_the_inbox_by_button_and_by_key(
     for talk in (first, second):
         await talk.prompt("[[permission title=work]]")
         await talk.seen("permission", status="pending")
-    page = await at(device, server, "inbox")
+    page = await open_view(device, server, "inbox")
     await expect(cards(page)).to_have_count(2)
     attic = page.get_by_role("article", name="Permission: tidy the attic")
     await attic.get_by_role("button", name="Allow", exact=False).first.click()
@@ -61,13 +61,13 @@ async def test_b4_two_sessions_are_answered_from_the_inbox_by_button_and_by_key(
     await expect(page.get_by_text("Nothing waits for you")).to_be_visible()
 
 
-async def test_the_keys_of_the_inbox_work_as_soon_as_it_is_opened(
+async def test_the_keys_of_the_inbox_work_as_soon_as_the_inbox_is_opened(
     device: BrowserContext, server: Server
 ) -> None:
     talk = await Talk.begin(server, "demo", title="Asks")
     await talk.prompt("edit notes.md")
     await talk.permission()
-    page = await at(device, server, "")
+    page = await open_view(device, server, "")
     await page.get_by_role("link", name="Inbox").click()
     card = page.get_by_role("article", name="Permission: Asks")
     await expect(card).to_be_focused()
@@ -75,14 +75,14 @@ async def test_the_keys_of_the_inbox_work_as_soon_as_it_is_opened(
     await talk.seen("permission", status="selected", optionId="once")
 
 
-async def test_a_question_is_answered_in_the_inbox_and_looking_at_a_session_empties_it(
+async def test_answering_the_question_and_opening_the_finished_session_empties_the_inbox(
     device: BrowserContext, server: Server
 ) -> None:
     await define_scripted(server)
     talk = await Talk.begin(server, title="choose a colour")
     await talk.prompt("[[question 'which colour?']]")
     await talk.seen("question", status="pending")
-    page = await at(device, server, "inbox")
+    page = await open_view(device, server, "inbox")
     question = page.get_by_role("form", name="Question")
     await question.get_by_role("textbox").first.fill("blue")
     await question.get_by_role("button", name="Answer").click()
@@ -98,11 +98,13 @@ async def test_a_question_is_answered_in_the_inbox_and_looking_at_a_session_empt
     await expect(page.get_by_text("Nothing waits for you")).to_be_visible()
 
 
-async def test_what_was_seen_anywhere_is_seen_here(device: BrowserContext, server: Server) -> None:
+async def test_a_session_that_another_client_marked_as_seen_is_shown_as_seen(
+    device: BrowserContext, server: Server
+) -> None:
     await define_scripted(server)
     talk = await Talk.begin(server, title="paint the shed")
     await talk.ask("[[chunk done]]")
-    page = await at(device, server, "inbox")
+    page = await open_view(device, server, "inbox")
     row = page.get_by_role("navigation", name="Sessions").get_by_role("link", name="paint the shed")
     await expect(row.get_by_label("done, not seen yet")).to_be_visible()
     await expect(page.get_by_role("article")).to_contain_text("The turn is over.")
@@ -110,13 +112,13 @@ async def test_what_was_seen_anywhere_is_seen_here(device: BrowserContext, serve
     await expect(row.get_by_label("idle")).to_be_visible()
 
 
-async def test_a_search_lands_on_the_message_and_marks_it(device: BrowserContext, server: Server) -> None:
+async def test_a_search_result_opens_the_message_and_marks_it(device: BrowserContext, server: Server) -> None:
     await define_scripted(server)
     talk = await Talk.begin(server, title="a long talk")
     await talk.ask("[[chunk here lies the needle]]")
-    await talk.ask("[[tool]]" * 450)  # the page does not load what lies before at once
-    await findable(server, "lies needle", 2)
-    page = await at(device, server, "search")
+    await talk.ask("[[tool]]" * 450)  # so many entries that the page does not load the earlier ones at once
+    await until_found(server, "lies needle", 2)
+    page = await open_view(device, server, "search")
     await page.get_by_role("searchbox", name="Search all sessions").fill("lies needle")
     results = page.get_by_role("main").get_by_role("listitem")
     await expect(results).to_have_count(2)
@@ -133,25 +135,25 @@ async def test_a_search_lands_on_the_message_and_marks_it(device: BrowserContext
     await expect(page.get_by_text("Nothing found")).to_be_visible()
 
 
-async def test_a_search_that_came_too_early_finds_what_was_said_by_itself(
+async def test_an_open_search_shows_a_message_that_is_written_later(
     device: BrowserContext, server: Server
 ) -> None:
     await define_scripted(server)
     talk = await Talk.begin(server, title="a talk")
-    page = await at(device, server, "search")
+    page = await open_view(device, server, "search")
     await page.get_by_role("searchbox", name="Search all sessions").fill("lies needle")
     await expect(page.get_by_text("Nothing found")).to_be_visible()
     await talk.ask("[[chunk here lies the needle]]")
     await expect(page.get_by_role("main").get_by_role("listitem")).to_have_count(2)
 
 
-async def test_a_search_leads_into_a_terminal_and_finds_the_words_there(
+async def test_a_search_result_opens_the_terminal_at_the_words(
     device: BrowserContext, server: Server
 ) -> None:
     terminal = await TerminalPage.new(device, server)
     await terminal.run("printf 'sweet gre%s\\n' apes")
     await terminal.sees("sweet greapes")
-    await findable(server, "greapes", 1)
+    await until_found(server, "greapes", 1)
     page = terminal.page
     await page.goto(f"{server.url}/#/search/greapes")
     results = page.get_by_role("main").get_by_role("listitem")
@@ -161,8 +163,8 @@ async def test_a_search_leads_into_a_terminal_and_finds_the_words_there(
     await expect(page.get_by_text("1 of 1")).to_be_visible()
 
 
-async def spend(server: Server, title: str, dollars: float) -> None:
-    """A session with one turn that cost so much."""
+async def use_dollars(server: Server, title: str, dollars: float) -> None:
+    """Begin a session with one turn that has this cost."""
     cost = {"amount": dollars, "currency": "USD"}
     update = {"sessionUpdate": "usage_update", "used": 100, "size": 1000, "cost": cost}
     await define_scripted(server, script={"prompts": [[{"do": "update", "update": update}]]})
@@ -170,9 +172,9 @@ async def spend(server: Server, title: str, dollars: float) -> None:
     await talk.ask("go")
 
 
-async def test_what_turns_used_is_a_plot_and_a_table(device: BrowserContext, server: Server) -> None:
-    await spend(server, "costly", 0.5)
-    page = await at(device, server, "usage")
+async def test_usage_is_shown_as_a_plot_and_a_table(device: BrowserContext, server: Server) -> None:
+    await use_dollars(server, "costly", 0.5)
+    page = await open_view(device, server, "usage")
     row = page.get_by_role("row", name="costly")
     await expect(row).to_contain_text("$0.50")
     await page.get_by_role("button", name="Cost in USD").click()
@@ -183,9 +185,9 @@ async def test_what_turns_used_is_a_plot_and_a_table(device: BrowserContext, ser
     await expect(page.get_by_role("heading", name="Inbox")).to_be_visible()
 
 
-async def test_what_turns_used_fits_a_phone(device: BrowserContext, server: Server) -> None:
-    await spend(server, "a costly session with a long title", 1234.5)
-    page = await at(device, server, "usage")
+async def test_usage_fits_on_a_phone(device: BrowserContext, server: Server) -> None:
+    await use_dollars(server, "a costly session with a long title", 1234.5)
+    page = await open_view(device, server, "usage")
     await page.set_viewport_size({"width": 390, "height": 780})
     await expect(page.get_by_role("cell", name="$1234.50")).to_be_visible()
     table = page.get_by_role("table")
@@ -193,13 +195,13 @@ async def test_what_turns_used_fits_a_phone(device: BrowserContext, server: Serv
     assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-async def test_turns_of_agents_that_do_not_say_what_they_use_are_counted_without_a_plot(
+async def test_turns_of_agents_that_report_no_usage_are_counted_without_a_plot(
     device: BrowserContext, server: Server
 ) -> None:
     await define_scripted(server)
-    talk = await Talk.begin(server, title="silent about it")
+    talk = await Talk.begin(server, title="without a report")
     await talk.ask("[[chunk done]]")
-    page = await at(device, server, "usage")
-    await expect(page.get_by_role("row", name="silent about it")).to_be_visible()
+    page = await open_view(device, server, "usage")
+    await expect(page.get_by_role("row", name="without a report")).to_be_visible()
     await expect(page.get_by_text("No agent has reported the usage of these turns.")).to_be_visible()
     await expect(page.get_by_role("main").get_by_role("img")).to_have_count(0)

@@ -1,4 +1,4 @@
-"""Every verb that asks a server, as a script uses it."""
+"""Verbs that send requests to a server, used by a script."""
 
 import asyncio
 import json
@@ -15,10 +15,10 @@ from support.server import Server
 from support.tmux import Tmux
 
 
-async def type_into(server: Server, target: dict[str, str], line: str) -> None:
+async def type_into(server: Server, worker: dict[str, str], line: str) -> None:
     async with (
         Client(server.url, server.token) as client,
-        client.terminal(target["sessionId"], target["id"]) as terminal,
+        client.terminal(worker["sessionId"], worker["id"]) as terminal,
     ):
         await terminal.write(line.encode() + b"\n")
         await terminal.flush()
@@ -30,10 +30,10 @@ async def terminal_of(server: Server, title: str) -> dict[str, str]:
     return worker
 
 
-async def test_a_session_from_new_to_purge(bullpen: Bullpen, server: Server) -> None:
-    made = await bullpen("new", str(server.workspace), "--name", "tour", "-d", "-q")
-    identifier = made.out.strip()
-    assert made.code == 0
+async def test_a_session_is_created_listed_stopped_and_purged(bullpen: Bullpen, server: Server) -> None:
+    created = await bullpen("new", str(server.workspace), "--name", "tour", "-d", "-q")
+    identifier = created.out.strip()
+    assert created.code == 0
     assert (await bullpen("ls", "-q")).out.split() == [identifier]
     listed = json.loads((await bullpen("ls", "--json")).out)["sessions"]
     assert [(each["id"], each["title"]) for each in listed] == [(identifier, "tour")]
@@ -53,9 +53,9 @@ async def test_a_session_from_new_to_purge(bullpen: Bullpen, server: Server) -> 
 
 
 @pytest.mark.parametrize("group", ["agents", "repo", "rules", "token"])
-async def test_a_group_without_a_verb_lists_what_it_has(bullpen: Bullpen, group: str) -> None:
-    asked, listed = await bullpen(group, "--json"), await bullpen(group, "ls", "--json")
-    assert (asked.code, asked.out) == (0, listed.out)
+async def test_a_group_without_a_verb_lists_its_items(bullpen: Bullpen, group: str) -> None:
+    bare, listed = await bullpen(group, "--json"), await bullpen(group, "ls", "--json")
+    assert (bare.code, bare.out) == (0, listed.out)
     assert (await bullpen(group)).out == (await bullpen(group, "ls")).out
 
 
@@ -75,7 +75,7 @@ async def test_workers_are_added_listed_restarted_and_ended(bullpen: Bullpen, se
     assert "many/role" in several.err
 
 
-async def test_who_adds_a_worker_is_told_what_to_do_with_it(bullpen: Bullpen, server: Server) -> None:
+async def test_worker_add_says_how_to_use_the_worker(bullpen: Bullpen, server: Server) -> None:
     await server.new_session(title="many")
     kinds = {
         "terminal": "attach with: bullpen attach",
@@ -86,7 +86,7 @@ async def test_who_adds_a_worker_is_told_what_to_do_with_it(bullpen: Bullpen, se
         assert advice in (await bullpen("worker", "add", "many", "--type", kind)).out
 
 
-async def test_what_has_ended_is_not_said_to_be_ended_again(bullpen: Bullpen, server: Server) -> None:
+async def test_stop_and_rm_say_that_a_session_has_ended_already(bullpen: Bullpen, server: Server) -> None:
     session = await server.new_session(title="over")
     await bullpen("stop", "over")
     assert (await bullpen("stop", "over")).out == "over has ended already\n"
@@ -104,7 +104,7 @@ async def test_an_export_that_fails_leaves_no_file(bullpen: Bullpen, server: Ser
     assert not file.exists()
 
 
-async def test_logs_print_what_a_terminal_printed(bullpen: Bullpen, server: Server) -> None:
+async def test_logs_print_the_output_of_a_terminal(bullpen: Bullpen, server: Server) -> None:
     worker = await terminal_of(server, "talk")
     await type_into(server, worker, r"printf '\033[31m%s\033[0m\n' one two three; exit")
     await server.worker_in(worker["sessionId"], worker["id"], "exited")
@@ -118,7 +118,7 @@ async def test_logs_print_what_a_terminal_printed(bullpen: Bullpen, server: Serv
     assert followed.out == plain
 
 
-async def test_logs_refuse_a_form_they_do_not_have(bullpen: Bullpen, server: Server) -> None:
+async def test_logs_refuse_a_format_that_the_target_does_not_have(bullpen: Bullpen, server: Server) -> None:
     await terminal_of(server, "talk")
     text = await bullpen("logs", "talk/terminal", "--json")
     assert (text.code, text.out, "has text, not JSON" in text.err) == (2, "", True)
@@ -136,7 +136,7 @@ async def test_logs_print_the_events_of_a_session(bullpen: Bullpen, server: Serv
     assert worker["id"] == json.loads(lines[0])["workerId"]
 
 
-async def test_wait_tells_how_it_ended(bullpen: Bullpen, server: Server) -> None:
+async def test_wait_reports_how_a_terminal_ended(bullpen: Bullpen, server: Server) -> None:
     good, bad = await terminal_of(server, "good"), await terminal_of(server, "bad")
     late = await bullpen("wait", "good", "--timeout", "0.2")
     assert late.code == 1
@@ -146,12 +146,16 @@ async def test_wait_tells_how_it_ended(bullpen: Bullpen, server: Server) -> None
     await type_into(server, bad, "exit 4")
     done = await bullpen("wait", "bad/terminal", "--timeout", "30")
     assert (done.code, done.out) == (1, "terminal: ended with code 4\n")
-    told = json.loads((await bullpen("wait", "bad", "--json")).out)
-    assert (told["sessionId"], told["status"], told["outcome"]) == (bad["sessionId"], "active", "failed")
-    assert [(each["role"], each["exitCode"]) for each in told["workers"]] == [("terminal", 4)]
+    report = json.loads((await bullpen("wait", "bad", "--json")).out)
+    assert (report["sessionId"], report["status"], report["outcome"]) == (
+        bad["sessionId"],
+        "active",
+        "failed",
+    )
+    assert [(each["role"], each["exitCode"]) for each in report["workers"]] == [("terminal", 4)]
 
 
-async def test_kill_and_archive_end_a_session_and_say_what_that_is_called_here(
+async def test_kill_and_archive_end_a_session_and_name_the_verb_they_stand_for(
     bullpen: Bullpen, server: Server
 ) -> None:
     for verb in ("kill", "archive"):
@@ -161,14 +165,14 @@ async def test_kill_and_archive_end_a_session_and_say_what_that_is_called_here(
         assert (await server.call("GET", f"/api/sessions/{session['id']}"))["status"] == "completed"
 
 
-async def test_stopping_one_worker_leaves_the_session(bullpen: Bullpen, server: Server) -> None:
+async def test_stopping_one_worker_does_not_end_the_session(bullpen: Bullpen, server: Server) -> None:
     worker = await terminal_of(server, "half")
     assert (await bullpen("stop", "half/terminal")).out == "stopped half/terminal\n"
     assert (await server.worker_in(worker["sessionId"], worker["id"], "terminated"))["id"] == worker["id"]
     assert "half" in (await bullpen("ls")).out
 
 
-async def test_repositories_are_added_listed_and_forgotten(bullpen: Bullpen, workspace: Path) -> None:
+async def test_repositories_are_added_listed_edited_and_removed(bullpen: Bullpen, workspace: Path) -> None:
     subprocess.run(["git", "init", "-q", workspace / "site"], check=True)
     assert (await bullpen("repo", "add", str(workspace / "site"))).code == 0
     assert "site" in (await bullpen("repo", "ls")).out
@@ -197,7 +201,7 @@ async def test_url_logs_a_browser_in(bullpen: Bullpen, server: Server) -> None:
     assert answer.status_code == 200
 
 
-async def test_a_database_in_use_is_not_moved(bullpen: Bullpen) -> None:
+async def test_a_database_in_use_is_not_downgraded(bullpen: Bullpen) -> None:
     done = await bullpen("db", "downgrade", "base")
     assert done.code == 1
     assert "the server is running" in done.err
@@ -213,7 +217,7 @@ async def test_the_shell_completes_names_of_sessions(bullpen: Bullpen, server: S
     assert (await bullpen()).out.split() == []
 
 
-async def test_mistakes_of_a_person_are_answered_helpfully(
+async def test_mistakes_are_answered_with_one_sentence_and_advice(
     bullpen: Bullpen, server: Server, tmp_path: Path
 ) -> None:
     await terminal_of(server, "one")
@@ -236,21 +240,19 @@ async def test_mistakes_of_a_person_are_answered_helpfully(
     assert "token" in done.err
 
 
-async def test_status_pid_prints_the_pid_of_the_server_and_nothing_after_it_has_stopped_or_was_killed(
-    bullpen: Bullpen, server: Server
-) -> None:
+async def test_status_pid_prints_the_pid_only_while_the_server_runs(bullpen: Bullpen, server: Server) -> None:
     assert await bullpen("status", "--pid") == (0, f"{server.pid}\n", "")
     await server.kill()
     assert (server.home / "server.json").exists()
-    gone = (1, "", "bullpen: Bullpen is not running here; start it with: bullpen serve\n")
-    assert await bullpen("status", "--pid") == gone
+    not_running = (1, "", "bullpen: Bullpen is not running here; start it with: bullpen serve\n")
+    assert await bullpen("status", "--pid") == not_running
     await server.start()
     assert await server.stop() == 0
     assert not (server.home / "server.json").exists()
-    assert await bullpen("status", "--pid") == gone
+    assert await bullpen("status", "--pid") == not_running
 
 
-async def test_ls_says_working_while_a_program_prints_in_a_shell_and_idle_at_its_prompt(
+async def test_ls_shows_working_while_a_program_prints_and_idle_at_the_prompt(
     bullpen: Bullpen, tmux: Tmux
 ) -> None:
     await tmux.enter("bullpen new workspace --name counting")
@@ -258,7 +260,8 @@ async def test_ls_says_working_while_a_program_prints_in_a_shell_and_idle_at_its
     await tmux.enter("while sleep 1; do date; done")
     await tmux.until(lambda screen: len(re.findall(r"\d\d:\d\d:\d\d", screen)) > 1)
     listed = [(await bullpen("ls")).out.splitlines()[1] for _ in range(2)]
-    assert any("  working  " in line for line in listed), listed  # between two programs the shell is in front
+    # In one of the two lists the shell may be in the foreground, between two programs.
+    assert any("  working  " in line for line in listed), listed
     await tmux.type("C-c")
     async with asyncio.timeout(60):
         while "  idle  " not in (await bullpen("ls")).out:
@@ -276,8 +279,8 @@ async def test_export_to_a_file_that_exists_names_force_which_replaces_it(
     file = tmp_path / "site.md"
     file.write_text("mine")
     command = ("export", "site", "--format", "markdown", "-o", str(file))
-    why = f"bullpen: {file} exists; replace it with --force, or name another file with --output\n"
-    assert await bullpen(*command) == (2, "", why)
+    message = f"bullpen: {file} exists; replace it with --force, or name another file with --output\n"
+    assert await bullpen(*command) == (2, "", message)
     assert file.read_text() == "mine"
     assert (await bullpen(*command, "--force")).out == f"wrote {file}\n"
     assert file.read_text().startswith("\n# site")
@@ -290,7 +293,7 @@ async def test_db_downgrade_asks_first_and_keeps_a_copy(tmux: Tmux, server: Serv
     await tmux.until("Remove the data that revision base cannot store?")
     await tmux.type("Enter")
     await tmux.until("the database was not changed")
-    assert (await bullpen("db", "downgrade", "base")).code == 1  # without a terminal nobody can be asked
+    assert (await bullpen("db", "downgrade", "base")).code == 1  # without a terminal the user cannot be asked
     assert list(server.home.glob("*.copy")) == []
     await tmux.enter("clear; bullpen db downgrade base")
     await tmux.until("[y/N]")
@@ -302,7 +305,7 @@ async def test_db_downgrade_asks_first_and_keeps_a_copy(tmux: Tmux, server: Serv
     assert [each["title"] for each in (await server.call("GET", "/api/sessions"))["sessions"]] == ["precious"]
 
 
-async def test_config_shows_what_the_running_server_uses_and_fits_eighty_columns(
+async def test_config_shows_the_values_of_the_running_server_in_eighty_columns(
     server: Server, bullpen: Bullpen, tmux: Tmux
 ) -> None:
     assert "The running server uses the same values.\n" in (await bullpen("config")).out
@@ -310,14 +313,14 @@ async def test_config_shows_what_the_running_server_uses_and_fits_eighty_columns
     other = (await bullpen("config")).out
     assert re.search(r"^\* +max_sessions +9 +environment$", other, re.MULTILINE)
     assert re.search(r"^max_sessions +5 +default$", other, re.MULTILINE)
-    told = json.loads((await bullpen("config", "--json")).out)
-    assert (told["settings"]["max_sessions"]["value"], told["running"]["max_sessions"]["value"]) == (9, 5)
-    assert told["running"]["token"]["value"] == "(hidden)"
-    tmux.resize(80, 60)  # the terminal learns of it a moment later
+    report = json.loads((await bullpen("config", "--json")).out)
+    assert (report["settings"]["max_sessions"]["value"], report["running"]["max_sessions"]["value"]) == (9, 5)
+    assert report["running"]["token"]["value"] == "(hidden)"
+    tmux.resize(80, 60)  # the terminal gets the new size a moment later
     resized = "until [ \"$(stty size)\" = '60 80' ]; do :; done"
     await tmux.enter(f"{resized}; bullpen config; echo over-$((40 + 2))")
     shown = await tmux.until("\nover-42\n")
     listed = [line.split()[0] for line in shown[shown.index("SETTING") :].split("\n\n")[0].splitlines()]
-    assert listed == ["SETTING", *told["settings"]]  # a line each: none was too long
+    assert listed == ["SETTING", *report["settings"]]  # one line for each setting, so none was wrapped
     await server.stop()
     assert "No running server could be asked" in (await bullpen("config")).out

@@ -1,4 +1,4 @@
-"""What must be there before a request of docs/protocol.md makes sense: an agent, a question, a message."""
+"""Create what a request of docs/protocol.md needs: an agent, a question, a queued message."""
 
 import sys
 from typing import Any
@@ -14,48 +14,48 @@ DEMO_COMMAND = [sys.executable, "-m", "bullpen.agents.demo"]
 
 
 async def prepare(server: Server, session_id: str, section: Section) -> dict[str, str]:  # noqa: PLR0911 (a table)
-    """Sets the scene; returns what stands in the place of each parameter of the path."""
+    """Create the prerequisites of the request. Return the values for the parameters of its path."""
     talk = Talk(server, {"id": session_id})
     if section.name == "GET /api/inbox":
-        return await _asked(talk, "ask", "permission", "{pid}")
+        return await _ask(talk, "ask", "permission", "{pid}")
     if section.path.startswith("/api/rules"):
-        return {"{rule}": await _ruled(server, section.method)}
+        return {"{rule}": await _add_rule(server, section.method)}
     match section.path.removeprefix("/api/sessions/{id}").split("/")[1:]:
         case ["permissions", *_]:
-            return await _asked(talk, "ask", "permission", "{pid}")
+            return await _ask(talk, "ask", "permission", "{pid}")
         case ["questions", *_]:
-            return await _asked(talk, "question", "question", "{qid}")
+            return await _ask(talk, "question", "question", "{qid}")
         case ["ports"]:
             return {"{wid}": (await serve_in_terminal(server, session_id, free_port()))["id"]}
         case ["queue", *_]:
-            return {"{mid}": await _queued(talk)}
+            return {"{mid}": await _queue_message(talk)}
         case ["restart"] | ["workers", "{wid}", "mode" | "model" | "options", *_]:
-            return await _with_agent(talk, DEMO) | {"{oid}": "pace"}
+            return await _add_agent(talk, DEMO) | {"{oid}": "pace"}
         case ["workers", "{wid}", "login"] | ["api", "workers", "{wid}", "activity"]:
-            return await _with_defined(talk, section.path)
+            return await _add_defined_agent(talk, section.path)
         case ["api", "workers", "{wid}", "questions", *_]:
-            return await _with_asking(talk)
+            return await _add_agent_with_question(talk)
         case _:
             return {"{aid}": "mine"}
 
 
-async def _with_agent(talk: Talk, agent_id: str) -> dict[str, str]:
+async def _add_agent(talk: Talk, agent_id: str) -> dict[str, str]:
     body: dict[str, Any] = {"type": "agent", "agentId": agent_id}
     worker = await talk.server.call("POST", f"{talk.path}/workers", 201, json=body)
     await talk.seen("agent_session")
     return {"{wid}": worker["id"]}
 
 
-async def _with_asking(talk: Talk) -> dict[str, str]:
-    """An agent that asked something by itself."""
-    worker = await _with_agent(talk, DEMO)
+async def _add_agent_with_question(talk: Talk) -> dict[str, str]:
+    """Add an agent that has asked a question outside of a turn."""
+    worker = await _add_agent(talk, DEMO)
     path = f"/api/workers/{worker['{wid}']}/questions"
-    asked = await talk.server.call("POST", path, 201, json={"message": "why?"})
-    return worker | {"{qid}": f"{asked['id']}?seq={asked['seq']}"}
+    question = await talk.server.call("POST", path, 201, json={"message": "why?"})
+    return worker | {"{qid}": f"{question['id']}?seq={question['seq']}"}
 
 
-async def _with_defined(talk: Talk, path: str) -> dict[str, str]:
-    """An agent with a login, or one that only has a terminal."""
+async def _add_defined_agent(talk: Talk, path: str) -> dict[str, str]:
+    """Define and add an agent with a login command, or a terminal agent for the activity route."""
     definition: dict[str, Any] = {"name": "Mine", "kind": "acp", "command": DEMO_COMMAND}
     definition |= {"loginCommand": ["true"]}
     if path.endswith("/activity"):
@@ -67,14 +67,14 @@ async def _with_defined(talk: Talk, path: str) -> dict[str, str]:
     return {"{wid}": worker["id"]}
 
 
-async def _asked(talk: Talk, prompt: str, type: str, parameter: str) -> dict[str, str]:
+async def _ask(talk: Talk, prompt: str, type: str, parameter: str) -> dict[str, str]:
     await talk.prompt(prompt)
     event = await talk.seen(type, status="pending")
     return {parameter: event["data"]["id"]}
 
 
-async def _ruled(server: Server, method: str) -> str:
-    """The rule of the page, unless the page is about to add it."""
+async def _add_rule(server: Server, method: str) -> str:
+    """Return the name of the page's rule. Add the rule, except for the request that adds it."""
     rule = {"name": "reading", "agentId": "demo", "kind": "read", "answer": "allow"}
     await server.http.delete("/api/rules/reading")
     if method != "POST":
@@ -82,7 +82,7 @@ async def _ruled(server: Server, method: str) -> str:
     return rule["name"]
 
 
-async def _queued(talk: Talk) -> str:
+async def _queue_message(talk: Talk) -> str:
     await talk.server.call("POST", f"{talk.path}/queue/pause", 200)
     item = await talk.server.call("POST", f"{talk.path}/queue", 201, json={"message": "later"})
     message_id: str = item["id"]

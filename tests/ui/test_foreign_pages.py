@@ -1,4 +1,4 @@
-"""S-27: a page of somebody else can neither frame ours, nor hold on to its window, nor tell it anything."""
+"""A page of another origin cannot frame Bullpen's page, control its window or send it messages."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -8,22 +8,22 @@ from playwright.async_api import BrowserContext, Page, expect
 
 from support.server import Server
 
-SECONDS = 30.0
+DEADLINE = 30.0  # seconds
 FRAME = """(address) => {
   const frame = document.createElement('iframe')
   frame.src = address
   document.body.append(frame)
   return new Promise((loaded) => frame.addEventListener('load', () => loaded(true)))
 }"""
-TELL = """() => {
+SEND_MESSAGES = """() => {
   for (const data of [{ type: 'removed', sessionId: 'x' }, { type: 'snapshot', seq: 0 }, '#/new', null])
-    dispatchEvent(new MessageEvent('message', { data, origin: 'http://stranger.example' }))
+    dispatchEvent(new MessageEvent('message', { data, origin: 'http://foreign.example' }))
 }"""
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def stranger(device: BrowserContext) -> AsyncIterator[Page]:
-    """A page of another server on this machine, in the browser of somebody who is logged in."""
+async def foreign_page(device: BrowserContext) -> AsyncIterator[Page]:
+    """Return a page of another server on this machine, in a browser that is logged in to Bullpen."""
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
@@ -39,27 +39,28 @@ async def stranger(device: BrowserContext) -> AsyncIterator[Page]:
         yield page
 
 
-async def test_s27_our_page_is_not_framed(stranger: Page, server: Server) -> None:
-    async with asyncio.timeout(SECONDS):
-        assert await stranger.evaluate(FRAME, server.url)
-    (frame,) = stranger.frames[1:]
-    await expect(stranger.frame_locator("iframe").locator("#app")).to_have_count(0)
+async def test_the_page_cannot_be_framed(foreign_page: Page, server: Server) -> None:
+    async with asyncio.timeout(DEADLINE):
+        assert await foreign_page.evaluate(FRAME, server.url)
+    (frame,) = foreign_page.frames[1:]
+    await expect(foreign_page.frame_locator("iframe").locator("#app")).to_have_count(0)
     assert not frame.url.startswith(server.url)
 
 
-async def test_s27_who_opens_our_page_does_not_hold_it_and_cannot_tell_it_anything(
-    stranger: Page, server: Server
+async def test_a_page_that_opens_ours_cannot_control_it_and_its_messages_change_nothing(
+    foreign_page: Page, server: Server
 ) -> None:
-    async with stranger.expect_popup() as opened:
-        await stranger.evaluate("(address) => void (window.theirs = open(address))", server.url)
+    async with foreign_page.expect_popup() as opened:
+        await foreign_page.evaluate("(address) => void (window.popup = open(address))", server.url)
     page = await opened.value
     light = page.get_by_role("button", name="Connection: Connected")
     await expect(light).to_be_visible()
     assert await page.evaluate("window.opener") is None
-    async with asyncio.timeout(SECONDS):
-        while not await stranger.evaluate("window.theirs.closed"):  # cut off, not closed
+    async with asyncio.timeout(DEADLINE):
+        # The popup is open, but the browser has cut it off from its opener.
+        while not await foreign_page.evaluate("window.popup.closed"):
             await asyncio.sleep(0.05)
     address = page.url
-    await page.evaluate(TELL)
+    await page.evaluate(SEND_MESSAGES)
     await expect(light).to_be_visible()
     assert page.url == address

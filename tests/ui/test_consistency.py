@@ -1,4 +1,4 @@
-"""What the page says in several places is the same everywhere, and is said once."""
+"""The page shows times and failures once, with the same text in every view."""
 
 import re
 
@@ -17,18 +17,18 @@ async def test_the_waiting_time_counts_from_the_permission_that_is_open(chat: Ch
     await expect(chat.log).to_contain_text(re.compile(r"Waiting for you for [0-3] s"), timeout=4000)
 
 
-async def test_a_crash_is_reported_once_and_with_the_name_of_the_agent(
+async def test_the_session_reports_a_crash_once_with_the_name_of_the_agent(
     device: BrowserContext, server: Server
 ) -> None:
     chat = await ChatPage.at(device, await Talk.begin(server, "demo", title="Falls over"))
     await chat.say("crash")
-    said = chat.page.get_by_role("main").get_by_text("exit code 3")
-    await expect(said).to_have_text("Demo ended with exit code 3")
+    message = chat.page.get_by_role("main").get_by_text("exit code 3")
+    await expect(message).to_have_text("Demo ended with exit code 3")
     await expect(chat.page.get_by_role("button", name="Try again in a new session")).to_be_visible()
-    await expect(said).to_have_count(1)
+    await expect(message).to_have_count(1)
 
 
-async def test_a_crash_is_in_the_inbox_once_and_with_the_name_of_the_agent(
+async def test_the_inbox_reports_a_crash_once_with_the_name_of_the_agent(
     device: BrowserContext, server: Server
 ) -> None:
     talk = await Talk.begin(server, "demo", title="Falls over")
