@@ -47,7 +47,7 @@ SCRIPTS: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.fixture
-async def house(tmp_path: Path) -> AsyncIterator[QuietHouse]:
+async def server(tmp_path: Path) -> AsyncIterator[QuietHouse]:
     this = QuietHouse(tmp_path, AGENT_MAX_SESSIONS="0", BULLPEN_AGENT_START_TIMEOUT=START_TIMEOUT)
     async with this.open():
         yield this
@@ -55,45 +55,45 @@ async def house(tmp_path: Path) -> AsyncIterator[QuietHouse]:
 
 
 async def test_an_agent_that_cannot_start_fails_with_the_reason_and_leaves_nothing(
-    house: QuietHouse, tmp_path: Path
+    server: QuietHouse, tmp_path: Path
 ) -> None:
-    house.define()
-    reasons = _define(house, tmp_path)
+    server.define()
+    reasons = _define(server, tmp_path)
     assert len(reasons) >= 18
-    session = await house.session()
-    first = await house.agent(session)
+    session = await server.session()
+    first = await server.agent(session)
     keeper = psutil.Process(first.pid).parent()
     assert keeper is not None
     await session.end_worker(first.id, "done")
     before = _open_files(), keeper.num_fds()
     for kind, reason in reasons.items():
         if reason != NO_ANSWER:
-            await _run(house, session, kind)
+            await _run(server, session, kind)
     await asyncio.gather(
-        *(_run(house, session, kind) for kind, reason in reasons.items() if reason == NO_ANSWER)
+        *(_run(server, session, kind) for kind, reason in reasons.items() if reason == NO_ANSWER)
     )
     for kind, reason in reasons.items():
         worker = session.snapshot.worker(_id(kind))
         assert worker.state is WorkerState.FAILED, (kind, worker)
         assert reason in (worker.error or ""), (kind, worker.error)
-        marker = house.sessions.services.children.marker(worker.id, 1)
+        marker = server.sessions.services.children.marker(worker.id, 1)
         assert not list(find_marked(marker)), kind
     async with asyncio.timeout(30):
         while (_open_files(), keeper.num_fds()) != before:
             await asyncio.sleep(0.05)
     assert [child for child in keeper.children(recursive=True) if child.status() == "zombie"] == []
-    await house.agent(session)  # the next agent starts
+    await server.agent(session)  # the next agent starts
 
 
-async def _run(house: QuietHouse, session: Session, kind: str) -> None:
+async def _run(server: QuietHouse, session: Session, kind: str) -> None:
     """Start an agent of this kind and wait until it has failed and the keeper has forgotten its child."""
-    name, workspace = _id(kind), str(house.workspace)
+    name, workspace = _id(kind), str(server.workspace)
     await session.add_worker(
         AddWorker(worker_id=name, type="agent", agent_id=name, role=name, workspace=workspace)
     )
     await until(session, lambda s: s.worker(name).state is not WorkerState.SPAWNING)
     async with asyncio.timeout(60):
-        while session.busy or house.sessions.services.children.get(name, 1) is not None:
+        while session.busy or server.sessions.services.children.get(name, 1) is not None:
             await asyncio.sleep(0.01)
 
 
@@ -103,16 +103,16 @@ def _open_files() -> Counter[str]:
     return Counter(name.partition(":")[0] for name in found if "bullpen.db" not in name)
 
 
-def _define(house: QuietHouse, directory: Path) -> dict[str, str]:
+def _define(server: QuietHouse, directory: Path) -> dict[str, str]:
     """Define an agent of each kind; return the text that the error of each must contain."""
     for name, text in (("no-interpreter", "#!/no/such/interpreter\n"), ("garbage", "\x7fELF nonsense")):
         (directory / name).write_text(text)
         (directory / name).chmod(0o755)
     for kind, (command, _) in COMMANDS.items():
         words = [word.replace("{directory}", str(directory)) for word in command]
-        house.registry.add(_id(kind), {"name": kind, "kind": "acp", "command": words})
+        server.registry.add(_id(kind), {"name": kind, "kind": "acp", "command": words})
     for kind, (script, _) in SCRIPTS.items():
-        house.define(_id(kind), script)
+        server.define(_id(kind), script)
     return {kind: reason for kind, (_, reason) in (COMMANDS | SCRIPTS).items()}
 
 

@@ -56,23 +56,25 @@ class Killer:
 class WorktreeOrders:
     """The orders to create, remove and restore one worktree."""
 
-    def __init__(self, house: House, name: str) -> None:
-        self._house = house
+    def __init__(self, repository: House, name: str) -> None:
+        self._repository = repository
         self._name = name
         self._keys = {verb: {"Idempotency-Key": str(uuid.uuid4())} for verb in ("make", "restore")}
-        self.path = house.repo.path.with_name("repo.worktrees") / name
+        self.path = repository.repo.path.with_name("repo.worktrees") / name
 
     async def make(self) -> httpx.Response:
         body = {"branch": self._name}
-        return await self._house.server.http.post(self._house.url, json=body, headers=self._keys["make"])
+        return await self._repository.server.http.post(
+            self._repository.url, json=body, headers=self._keys["make"]
+        )
 
     async def remove(self) -> httpx.Response:
-        url = f"{self._house.url}/{self._name}"
-        return await self._house.server.http.delete(url, params={"force": "true"})
+        url = f"{self._repository.url}/{self._name}"
+        return await self._repository.server.http.delete(url, params={"force": "true"})
 
     async def restore(self) -> httpx.Response:
-        url = f"{self._house.url}/{self._name}/restore"
-        return await self._house.server.http.post(url, json={}, headers=self._keys["restore"])
+        url = f"{self._repository.url}/{self._name}/restore"
+        return await self._repository.server.http.post(url, json={}, headers=self._keys["restore"])
 
 
 @pytest.mark.timeout(600)
@@ -82,13 +84,13 @@ async def test_a_worktree_is_created_removed_and_restored_once_while_the_server_
     repo = Repo(workspace / "repo")
     repo.write(".worktreeinclude", ".env\n")
     repo.write(".env", "secret")
-    house = await House.register(server, repo)
-    await house.set(setup=SETUP)
+    repository = await House.register(server, repo)
+    await repository.set(setup=SETUP)
     killer = Killer(server)
-    first = WorktreeOrders(house, "first")
+    first = WorktreeOrders(repository, "first")
     for action in ("make", "remove", "restore"):
         await killer.measure(action, getattr(first, action))
-    all_orders = [WorktreeOrders(house, f"topic-{number}") for number in range(faults // 5)]
+    all_orders = [WorktreeOrders(repository, f"topic-{number}") for number in range(faults // 5)]
     for orders in all_orders:
         made = await killer.insist("make", orders.make)
         assert made.status_code == 201, made.text
@@ -103,18 +105,18 @@ async def test_a_worktree_is_created_removed_and_restored_once_while_the_server_
         assert restored.status_code == 200, restored.text
         assert contents(orders.path) == before
     assert killer.unanswered, "no kill happened, so nothing was tested"
-    await check_nothing_is_left(house, [first, *all_orders])
+    await check_nothing_is_left(repository, [first, *all_orders])
 
 
-async def check_nothing_is_left(house: House, all_orders: list[WorktreeOrders]) -> None:
+async def check_nothing_is_left(repository: House, all_orders: list[WorktreeOrders]) -> None:
     names = {"main", *(orders.path.name for orders in all_orders)}
-    assert {each["name"] for each in await house.list()} == names
-    assert {each["branch"] for each in await house.list()} == names
-    refs = house.repo.git("for-each-ref", "--format=%(refname)").split()
+    assert {each["name"] for each in await repository.list()} == names
+    assert {each["branch"] for each in await repository.list()} == names
+    refs = repository.repo.git("for-each-ref", "--format=%(refname)").split()
     assert set(refs) == {f"refs/heads/{name}" for name in names}
     assert {path.name for path in all_orders[0].path.parent.iterdir()} == names - {"main"}
-    assert list((house.server.home / "trash").iterdir()) == []
+    assert list((repository.server.home / "trash").iterdir()) == []
     records = (
-        house.server.home / "worktrees"
+        repository.server.home / "worktrees"
     ).iterdir()  # a record may stay for a day after its request was answered
     assert all(json.loads(record.read_text())["done"] for record in records)
