@@ -1,8 +1,8 @@
-"""How fast the command line starts: `bullpen --help` and `bullpen ls`, beside programs everybody knows.
+"""Measure how fast `bullpen --help` and `bullpen ls` start, compared with git, tmux and Python.
 
     .venv/bin/python bench/cli.py [--quick] [--rounds N]
 
-Every round runs every command once, in turns, so that what else the machine does meanwhile hits all of them.
+Every round runs each command once, so that other load on the machine affects all of them.
 """
 
 import argparse
@@ -28,16 +28,18 @@ ROWS = [
 EXPLAINING = [
     Row("help cpu", "CPU of --help", "ms"),
     Row("ls cpu", "CPU of ls", "ms"),
-    Row("reference", "nothing but a start", "ms"),
-    Row("reference cpu", "CPU of that", "ms"),
+    Row("reference", "start of another program", "ms"),
+    Row("reference cpu", "CPU of that start", "ms"),
 ]
 REFERENCES = {"git --version": ["git", "--version"], "tmux -V": ["tmux", "-V"]}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="How fast the command line starts.")
-    parser.add_argument("--quick", action="store_true", help="a few rounds, to see whether it works")
-    parser.add_argument("--rounds", type=int, help=f"how often each command runs (default {ROUNDS})")
+    parser = argparse.ArgumentParser(description="Measure how fast the command line starts.")
+    parser.add_argument(
+        "--quick", action="store_true", help="a few rounds, to check that the benchmark works"
+    )
+    parser.add_argument("--rounds", type=int, help=f"number of runs of each command (default {ROUNDS})")
     options = parser.parse_args()
     rounds = options.rounds or (QUICK if options.quick else ROUNDS)
     with Bullpen() as system:
@@ -46,12 +48,12 @@ def main() -> None:
 
 
 def environment_of(system: Bullpen) -> dict[str, str]:
-    """Where a person's shell would find the server."""
+    """Return the environment of a user's shell, by which the command finds the server."""
     return {**os.environ, "HOME": str(system.home), "BULLPEN_HOME": str(system.data)}
 
 
 def commands() -> dict[tuple[str, str], list[str]]:
-    """What is run, by row and column of the report; the references are the same in every row."""
+    """Return the commands by row and column of the report."""
     ours: dict[tuple[str, str], list[str]] = {
         ("help", OURS): [str(COMMAND), "--help"],
         ("ls", OURS): [str(COMMAND), "ls"],
@@ -64,7 +66,7 @@ def commands() -> dict[tuple[str, str], list[str]]:
 def measure(chosen: dict[tuple[str, str], list[str]], env: dict[str, str], rounds: int) -> Results:
     results: Results = defaultdict(lambda: defaultdict(list))
     for command in chosen.values():
-        run(command, env)  # the first time reads from the disk
+        run(command, env)  # the first run reads from the disk
     for _ in range(rounds):
         for (row, column), command in chosen.items():
             took, cpu = run(command, env)
@@ -74,7 +76,7 @@ def measure(chosen: dict[tuple[str, str], list[str]], env: dict[str, str], round
 
 
 def run(command: list[str], env: dict[str, str]) -> tuple[float, float]:
-    """How long a command takes, and the CPU it takes, in milliseconds."""
+    """Run a command; return its duration and its CPU time in milliseconds."""
     began = time.perf_counter()
     process = subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)

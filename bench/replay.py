@@ -1,8 +1,8 @@
-"""A long session played again: how fast any moment is reached, in a player and over REST, and how true it is.
+"""Measure the replay of a long session: seeks in a player and over REST, the timing, and the memory.
 
     .venv/bin/python bench/replay.py [--quick]
 
-The session is made as files and taken in by a real server, as one from another machine would be.
+The session is written as files and imported by a real server, like one of another machine.
 """
 
 import argparse
@@ -34,31 +34,33 @@ from harness.report import Results, Row, Target, table, values_table, verdicts
 from systems.bullpen import COMMAND, Bullpen
 
 OURS = "Bullpen"
-SESSION, AGENT, TERMINAL = "5e55105e-0000-4000-8000-000000000001", "agent-of-it", "terminal-of-it"
+SESSION, AGENT, TERMINAL = "5e55105e-0000-4000-8000-000000000001", "its-agent", "its-terminal"
 START = 1_772_000_000_000  # ms
 LENGTH = 3_600_000  # ms
 SEEKS, PLAYED = 500, 20.0
 MEBIBYTE = 1 << 20
 
 ROWS = [
-    Row("seek seq", "to a seq, worst", "ms", [Target(50)]),
-    Row("seek time", "to a second, worst", "ms", [Target(50)]),
-    Row("rest", "to a second over REST, median", "ms", [Target(50)]),
-    Row("late", "off the original timing at x1, median", "ms", [Target(20)]),
-    Row("memory", "memory of all of it played", "MiB", [Target(64)]),
+    Row("seek seq", "seek to a seq, worst", "ms", [Target(50)]),
+    Row("seek time", "seek to a time, worst", "ms", [Target(50)]),
+    Row("rest", "seek to a time over REST, median", "ms", [Target(50)]),
+    Row("late", "deviation from the original timing at x1, median", "ms", [Target(20)]),
+    Row("memory", "memory after playing everything", "MiB", [Target(64)]),
 ]
 EXPLAINING = [
     Row("open", "opening", "ms"),
-    Row("all", "playing all, no waits", "s"),
-    Row("rest worst", "over REST, worst", "ms"),
-    Row("late worst", "off the timing, worst", "ms"),
+    Row("all", "playing everything without waits", "s"),
+    Row("rest worst", "seek to a time over REST, worst", "ms"),
+    Row("late worst", "deviation from the timing, worst", "ms"),
     Row("moments", "moments played at x1", ""),
 ]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="A long session played again.")
-    parser.add_argument("--quick", action="store_true", help="a smoke run; its numbers mean little")
+    parser = argparse.ArgumentParser(description="Measure the replay of a long session.")
+    parser.add_argument(
+        "--quick", action="store_true", help="a short session, to check that the benchmark works"
+    )
     quick = parser.parse_args().quick
     events, size, seeks, seconds = (2000, MEBIBYTE, 50, 2.0) if quick else (100_000, 50 << 20, SEEKS, PLAYED)
     with tempfile.TemporaryDirectory(prefix="bullpen-bench-") as place:
@@ -72,15 +74,15 @@ def main() -> None:
     print("\n" + table(["", "target"], [[row.title, verdicts(row, OURS, results)] for row in ROWS]))
 
 
-# What is played
+# The recording
 
 
 def make_recording(place: Path, events: int, size: int) -> Snapshot:
-    """An hour of an agent that talks and a terminal that never stops."""
+    """Write a recording of an hour with an agent's messages and terminal output."""
     place.mkdir()
     snapshot = Snapshot(id=SESSION)
     page: list[Event] = []
-    for event in story(events):
+    for event in event_stream(events):
         page.append(event)
         if len(page) == 1000 or event.seq == events:
             append_events(place / "events.jsonl", list(map(encode_event, page)))
@@ -90,14 +92,14 @@ def make_recording(place: Path, events: int, size: int) -> Snapshot:
     return snapshot
 
 
-def story(length: int) -> Iterator[Event]:
+def event_stream(length: int) -> Iterator[Event]:
     place: dict[str, Any] = {"run": 1, "workspace": "/somewhere"}
     begin = [
         (SessionStart(session_type="quick", location_path="/somewhere", title="a long one"), None),
         (WorkerSpawning(worker_type="terminal", name="Terminal", **place), TERMINAL),
         (WorkerReady(pid=7), TERMINAL),
     ]
-    dice = random.Random(1)
+    rng = random.Random(1)
     for seq in range(1, length + 1):
         now = START + seq * LENGTH // length
         if seq <= len(begin):
@@ -110,14 +112,14 @@ def story(length: int) -> Iterator[Event]:
             call = {"toolCallId": f"c{seq}", "title": f"look at {seq}", "status": "completed"}
             fact, worker = ToolCall(call=call), TERMINAL
         else:
-            fact, worker = AgentMessage(text="word " * dice.randrange(1, 40), partial=True), TERMINAL
+            fact, worker = AgentMessage(text="word " * rng.randrange(1, 40), partial=True), TERMINAL
         yield Event(seq, now, fact, worker, "terminal" if worker else None)
 
 
 def write_terminal(place: Path, size: int) -> None:
-    """In segments, with an entry of the index for every 36 ms, as the keeper writes them."""
+    """Write terminal output as the keeper does: in segments, with an index entry for every 36 ms."""
     place.mkdir(parents=True)
-    dice = random.Random(2)
+    rng = random.Random(2)
     piece = size // 100_000 or 1
     for start in range(0, size, SEGMENT_BYTES):
         end = min(start + SEGMENT_BYTES, size)
@@ -125,7 +127,7 @@ def write_terminal(place: Path, size: int) -> None:
         times = ((START + 10) * 1_000_000 + offset * (LENGTH - 20) * 1_000_000 // size for offset in offsets)
         index = (INDEX_ENTRY.pack(offset, at, 80, 24) for offset, at in zip(offsets, times, strict=True))
         (place / f"{start:020d}.idx").write_bytes(b"".join(index))
-        (place / f"{start:020d}.bin").write_bytes(dice.randbytes(end - start))
+        (place / f"{start:020d}.bin").write_bytes(rng.randbytes(end - start))
 
 
 # The player
@@ -140,14 +142,12 @@ def measure_player(recording: Path, snapshot: Snapshot, seeks: int, seconds: flo
     base = resident()
     took, player = timed(lambda: ReplayPlayer.open(recording))
     note("open", took)
-    dice, last = random.Random(3), snapshot.last_seq
-    note(
-        "seek seq", max(seek(player, lambda: player.seek_seq(dice.randrange(1, last))) for _ in range(seeks))
-    )
+    rng, last = random.Random(3), snapshot.last_seq
+    note("seek seq", max(seek(player, lambda: player.seek_seq(rng.randrange(1, last))) for _ in range(seeks)))
     begins, ends = player.start_time, player.end_time
     note(
         "seek time",
-        max(seek(player, lambda: player.seek_time(dice.randrange(begins, ends))) for _ in range(seeks)),
+        max(seek(player, lambda: player.seek_time(rng.randrange(begins, ends))) for _ in range(seeks)),
     )
     player.seek_time((begins + ends) // 2)
     late = sorted(asyncio.run(play(player, seconds)))
@@ -159,49 +159,49 @@ def measure_player(recording: Path, snapshot: Snapshot, seeks: int, seconds: flo
     note("all", took / 1000)
     note("memory", (resident() - base) / MEBIBYTE)
     if folded != snapshot or player.next() is not None:
-        raise RuntimeError("what was played does not add up to the session")
+        raise RuntimeError("the played events do not fold to the session")
     player.close()
     return results
 
 
-def seek(player: ReplayPlayer, go: Callable[[], None]) -> float:
-    """To the place, with what is the next moment there and what the terminal has said up to it."""
+def seek(player: ReplayPlayer, move: Callable[[], None]) -> float:
+    """Return the milliseconds to seek, to read the next moment, and to find the terminal offsets."""
 
-    def all_of_it() -> None:
-        go()
+    def seek_and_read() -> None:
+        move()
         player.peek()
         player.offsets()
 
-    return timed(all_of_it)[0]
+    return timed(seek_and_read)[0]
 
 
 async def play(player: ReplayPlayer, seconds: float) -> list[float]:
-    """How far each moment was from its time, in milliseconds."""
-    off: list[float] = []
+    """Play for some seconds; return the deviation of each moment from its time in milliseconds."""
+    deviations: list[float] = []
     began, first = time.monotonic(), player.next_time or 0
     async for moment in player.play(PlaybackPace()):
-        off.append(abs((time.monotonic() - began) * 1000 - (moment.time - first) / 1_000_000))
+        deviations.append(abs((time.monotonic() - began) * 1000 - (moment.time - first) / 1_000_000))
         if time.monotonic() - began > seconds:
             break
-    return off
+    return deviations
 
 
 # The server
 
 
 def measure_server(results: Results, recording: Path, snapshot: Snapshot, seeks: int) -> None:
-    """The same hour in a real house."""
-    dice = random.Random(4)
+    """Import the recording into a real server, and measure seeks over REST."""
+    rng = random.Random(4)
     with Bullpen() as system:
         send_recording(system, zipped(recording))
         live = system.call("GET", f"/api/sessions/{SESSION}")
-        told = session_json(snapshot)
-        if {name: live[name] for name in told} != told:
-            raise RuntimeError("the session is another one after it was taken in")
+        expected = session_json(snapshot)
+        if {name: live[name] for name in expected} != expected:
+            raise RuntimeError("the imported session differs from the recorded one")
         path = f"/api/sessions/{SESSION}/timeline?at="
-        look = partial(system.call, "GET")
-        places = [f"{path}{START + dice.randrange(LENGTH)}" for _ in range(seeks)]
-        figures = [timed(partial(look, place))[0] for place in places]
+        get = partial(system.call, "GET")
+        urls = [f"{path}{START + rng.randrange(LENGTH)}" for _ in range(seeks)]
+        figures = [timed(partial(get, url))[0] for url in urls]
     results["rest"] = {OURS: [median(figures)]}
     results["rest worst"] = {OURS: [max(figures)]}
 
@@ -225,7 +225,7 @@ def send_recording(system: Bullpen, data: bytes) -> None:
 
 
 def timed(work: Callable[[], Any]) -> tuple[float, Any]:
-    """How long it takes, in milliseconds, and what it comes to."""
+    """Run the function; return its duration in milliseconds and its result."""
     began = time.perf_counter()
     done = work()
     return (time.perf_counter() - began) * 1000, done

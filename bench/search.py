@@ -1,10 +1,10 @@
-"""How fast things are found, and whether making them findable slows what is said.
+"""Measure the search over many messages, and how much indexing slows appends.
 
     .venv/bin/python bench/search.py [--quick] [--messages N]
 
-A database of a million messages is filled and indexed; then the newest 20 for a rare and for a common word
-are searched again and again. Then events are appended as fast as the store takes them, with and without
-indexing, in turns.
+A database is filled with a million messages and indexed. Then the newest 20 messages with a rare and with a
+common word are searched repeatedly. Then events are appended as fast as the store accepts them, alternating
+with and without indexing.
 """
 
 import argparse
@@ -38,18 +38,23 @@ from bullpen.workers.worker_services import WorkerServices
 MESSAGES, QUICK = 1_000_000, 20_000
 SESSIONS = 20
 CHUNK = 500
-APPENDING_SECONDS, QUICK_SECONDS = 10.0, 1.0  # long enough for its rests between batches
+APPENDING_SECONDS, QUICK_SECONDS = (
+    10.0,
+    1.0,
+)  # long enough to include the pauses of the indexer between batches
 ROUNDS = 4
-MOST_MS = 20.0
-LEAST_RATIO = 0.9
+MAX_MS = 20.0
+MIN_RATIO = 0.9
 VOCABULARY = [f"word{number}" for number in range(5000)]
 START = SessionStart(session_type="quick", location_path="/srv/x", title="bench")
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="How fast things are found.")
-    parser.add_argument("--quick", action="store_true", help="few messages, to see whether it works")
-    parser.add_argument("--messages", type=int, help=f"how many there are (default {MESSAGES:,})")
+    parser = argparse.ArgumentParser(description="Measure the search over many messages.")
+    parser.add_argument(
+        "--quick", action="store_true", help="few messages, to check that the benchmark works"
+    )
+    parser.add_argument("--messages", type=int, help=f"number of messages (default {MESSAGES:,})")
     options = parser.parse_args()
     messages = options.messages or (QUICK if options.quick else MESSAGES)
     seconds = QUICK_SECONDS if options.quick else APPENDING_SECONDS
@@ -77,40 +82,40 @@ async def measure(directory: Path, messages: int, seconds: float) -> int:
         await index(sessions)
         indexed = time.monotonic()
         print(f"{messages:,} messages stored in {filled - began:.0f} s, indexed in {indexed - filled:.0f} s")
-        found = [await looking(database, word) for word in ("needle", "common", "common word7")]
-        ratio = await appending(sessions, logs, seconds)
-    return 0 if max(found) < MOST_MS and ratio >= LEAST_RATIO else 1
+        found = [await measure_search(database, word) for word in ("needle", "common", "common word7")]
+        ratio = await measure_appends(sessions, logs, seconds)
+    return 0 if max(found) < MAX_MS and ratio >= MIN_RATIO else 1
 
 
 async def fill(store: EventStore, number: int, count: int) -> SessionLog:
     log = await SessionLog.create(store, f"bench-{number}", [Draft(START)])
-    texts = said(number, count)
+    texts = generate_texts(number, count)
     for _ in range(0, count, CHUNK):
-        await log.append([Draft(UserPrompt(text=text, prompt_id="x")) for text in some(texts)])
+        await log.append([Draft(UserPrompt(text=text, prompt_id="x")) for text in next_chunk(texts)])
     return log
 
 
-def some(texts: Iterator[str]) -> list[str]:
+def next_chunk(texts: Iterator[str]) -> list[str]:
     return list(islice(texts, CHUNK))
 
 
-def said(seed: int, count: int) -> Iterator[str]:
-    """Messages of twelve words: one in every message, one in ten of them all."""
-    chance = random.Random(seed)
+def generate_texts(seed: int, count: int) -> Iterator[str]:
+    """Yield messages of twelve words; every message has one common word, every second log one rare word."""
+    rng = random.Random(seed)
     rare = {count // 2} if seed % 2 else set()
     for number in range(count):
-        words = chance.choices(VOCABULARY, k=10)
+        words = rng.choices(VOCABULARY, k=10)
         yield f"{' '.join(words)} common {'needle' if number in rare else 'hay'}"
 
 
 async def index(sessions: Sessions) -> None:
-    """Until nothing is left."""
+    """Index all events."""
     indexing = EventIndexer(sessions)
     await indexing.queue_unindexed_sessions()
     await indexing.index_queued()
 
 
-async def looking(database: Database, q: str) -> float:
+async def measure_search(database: Database, q: str) -> float:
     times = []
     for _ in range(50):
         began = time.perf_counter()
@@ -118,28 +123,28 @@ async def looking(database: Database, q: str) -> float:
         times.append((time.perf_counter() - began) * 1000)
     median, worst = statistics.median(times), max(times)
     if not found:
-        raise SystemExit(f"{q!r} was said and is not found")
+        raise SystemExit(f"{q!r} is in the messages and was not found")
     print(f"newest {len(found):2} for {q!r:16} median {median:6.2f} ms, worst {worst:6.2f} ms")
     return median
 
 
-async def appending(sessions: Sessions, logs: list[SessionLog], seconds: float) -> float:
-    """Events a second with indexing over those without, in turns that change their order."""
+async def measure_appends(sessions: Sessions, logs: list[SessionLog], seconds: float) -> float:
+    """Return the ratio of the append rate with indexing to that without, in rounds of alternating order."""
     for log in logs:
         sessions.add(log)
     without, with_it = [], []
     for number in range(ROUNDS):
         for indexed in (False, True) if number % 2 else (True, False):
             if indexed:
-                following = asyncio.ensure_future(EventIndexer(sessions).run())
+                indexing = asyncio.ensure_future(EventIndexer(sessions).run())
                 with_it.append(await rate(logs, seconds))
-                following.cancel()
+                indexing.cancel()
             else:
                 without.append(await rate(logs, seconds))
     ratio = sum(with_it) / sum(without)
     rates = [f"{statistics.mean(each):,.0f}/s" for each in (without, with_it)]
     print(f"appends: {rates[0]} without, {rates[1]} with indexing")
-    print(f"ratio {ratio:.2f} (target {LEAST_RATIO})")
+    print(f"ratio {ratio:.2f} (target {MIN_RATIO})")
     return ratio
 
 

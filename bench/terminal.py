@@ -1,9 +1,9 @@
-"""Terminals side by side: Bullpen and its peers, measured in turns, printed as ratios with their spread.
+"""Measure the terminals of Bullpen and of other systems in turns, and print ratios with their range.
 
     .venv/bin/python bench/terminal.py [--quick] [--rounds N] [--systems NAME…]
 
-Every round takes every measure of every system in turn, so that what else the machine does meanwhile hits
-all of them; a ratio is made within a round. One client (harness/websocket.py) serves them all.
+Every round takes each measure of each system in turn, so that other load on the machine affects all of them.
+Ratios are computed within a round. All systems have the same client (harness/websocket.py).
 """
 
 import argparse
@@ -20,11 +20,11 @@ import peers
 from harness.measures import (
     Figures,
     bare_throughput,
-    beside_one_asleep,
-    crowd,
     echo_beside_flood,
+    echo_beside_stopped_viewer,
     idle_echo,
     idle_memory,
+    many_terminals,
     spawn,
     throughput,
 )
@@ -60,15 +60,20 @@ ROWS = [
     Row("throughput coloured", "throughput, coloured", "MB/s"),
     Row("cpu plain", "CPU per GB", "s", [Target(0.8, against=NODE)]),
     Row("cpu coloured", "CPU per GB, coloured", "s"),
-    Row("client plain", "client's own CPU in the flood", "% of a core", compared=False),
+    Row("client plain", "CPU of the client in the flood", "% of a core", compared=False),
     Row("echo idle p50", "echo, idle, p50", "ms", [Target(1.7, against=NODE)]),
     Row("echo idle p99", "echo, idle, p99", "ms"),
     Row("echo flood p50", "echo beside a flood, p50", "ms"),
     Row("echo flood p99", "echo beside a flood, p99", "ms", [Target(0.7, against=NODE)]),
-    Row("flood beside echo", "that flood meanwhile", "MB/s"),
-    Row("asleep echo", "the same with a viewer that never reads", "×", [Target(1.1)]),
-    Row("asleep memory", "what that viewer costs", "MB", [Target(3)]),
-    Row("crowd", "CPU of terminals with ten lines a second", "% of a core", [Target(1.5, against=NODE)]),
+    Row("flood beside echo", "throughput of that flood", "MB/s"),
+    Row("asleep echo", "echo with a viewer that never reads ÷ without", "×", [Target(1.1)]),
+    Row("asleep memory", "memory of that viewer", "MB", [Target(3)]),
+    Row(
+        "many_terminals",
+        "CPU of terminals with ten lines a second",
+        "% of a core",
+        [Target(1.5, against=NODE)],
+    ),
     Row("spawn", "spawn to first byte, p50", "ms"),
     Row("memory rss", "memory of idle terminals, RSS", "MB", [Target(120)]),
     Row("memory pss", "memory of idle terminals, PSS", "MB"),
@@ -82,16 +87,19 @@ def main() -> None:
         progress(f"peer left out: {problem}")
     chosen = choose_systems(options.systems)
     results = measure(chosen, sizes, options.rounds or sizes.rounds)
-    rows = [replace(row, targets=()) for row in ROWS] if options.quick else ROWS  # too small to judge by
+    # a quick run is too small for verdicts
+    rows = [replace(row, targets=()) for row in ROWS] if options.quick else ROWS
     print_report(chosen, sizes, rows, results)
 
 
 def parse_arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Bullpen's terminals beside their peers.")
-    parser.add_argument(
-        "--quick", action="store_true", help="a smoke run of a few seconds; its numbers mean little"
+    parser = argparse.ArgumentParser(
+        description="Compare the terminals of Bullpen with those of other systems."
     )
-    parser.add_argument("--rounds", type=int, help=f"how often everything is measured ({FULL.rounds})")
+    parser.add_argument(
+        "--quick", action="store_true", help="a run of a few seconds, to check that the benchmark works"
+    )
+    parser.add_argument("--rounds", type=int, help=f"number of rounds ({FULL.rounds})")
     parser.add_argument(
         "--systems", nargs="+", metavar="NAME", help="only these: " + ", ".join(s.name for s in SYSTEMS)
     )
@@ -117,24 +125,24 @@ def measure(chosen: list[type[System]], sizes: Sizes, rounds: int) -> Results:
         for number in range(rounds):
             progress(f"round {number + 1} of {rounds}")
             turn = number % len(running)
-            order = running[turn:] + running[:turn]  # nobody is always first
-            for take in measures(sizes):
+            order = running[turn:] + running[:turn]  # no system is always first
+            for measure_system in measures(sizes):
                 for system in order:
-                    record(results, system.name, take_turn(system, take))
+                    record(results, system.name, run_measure(system, measure_system))
             for system in order:
                 with type(system)() as fresh:
-                    for take in crowded_measures(sizes):
-                        record(results, system.name, take_turn(fresh, take))
+                    for measure_system in measures_of_many_terminals(sizes):
+                        record(results, system.name, run_measure(fresh, measure_system))
             if peers.BARE.exists():
                 for kind in ("plain", "coloured"):
                     record(results, BARE, bare_throughput(kind, sizes.megabytes))
     return results
 
 
-def take_turn(system: System, take: Callable[[System], Figures]) -> Figures:
+def run_measure(system: System, measure_system: Callable[[System], Figures]) -> Figures:
     try:
-        figures = take(system)
-        settled_cpu_seconds(system.pids())  # at rest before the next has its turn
+        figures = measure_system(system)
+        settled_cpu_seconds(system.pids())  # idle before the next system is measured
     except Exception as error:
         error.add_note(f"{system.name}; its log ends:\n{system.server.log_tail()}")
         raise
@@ -147,16 +155,16 @@ def measures(sizes: Sizes) -> list[Callable[[System], Figures]]:
         partial(throughput, kind="coloured", megabytes=sizes.megabytes),
         partial(idle_echo, keys=sizes.keys),
         partial(echo_beside_flood, keys=sizes.keys),
-        partial(beside_one_asleep, keys=sizes.keys),
+        partial(echo_beside_stopped_viewer, keys=sizes.keys),
         partial(spawn, times=sizes.spawns),
     ]
 
 
-def crowded_measures(sizes: Sizes) -> list[Callable[[System], Figures]]:
-    """Those that want a server of their own: many terminals at once leave traces."""
+def measures_of_many_terminals(sizes: Sizes) -> list[Callable[[System], Figures]]:
+    """Return the measures that need a new server, since many terminals affect later measures."""
     return [
         partial(idle_memory, terminals=sizes.terminals),
-        partial(crowd, terminals=sizes.terminals, seconds=sizes.seconds),
+        partial(many_terminals, terminals=sizes.terminals, seconds=sizes.seconds),
     ]
 
 

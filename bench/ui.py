@@ -1,10 +1,10 @@
-"""How the page bears a long session and a fast agent, in a real Chromium.
+"""Measure the page with a long session and a fast agent in Chromium.
 
     .venv/bin/python bench/ui.py [--quick]
 
-A session of 20,000 events is opened, until its first entries are drawn; then its agent streams 200 pieces of
-markdown a second. A frame is the time from its beginning until it is drawn: the work of the page, not the
-pauses of the screen.
+A session of 20,000 events is opened until its first entries are drawn. Then its agent streams 200 pieces of
+Markdown a second. The time of a frame is measured from its beginning until it is drawn; it is the work of the
+page, without the pauses between frames.
 """
 
 import argparse
@@ -44,7 +44,7 @@ ROWS = [
 ]
 EXPLAINING = [
     Row("frame95", "the slowest 5 % of frames", "ms", compared=False),
-    Row("heap", "of it JavaScript", "MB", compared=False),
+    Row("heap", "memory of JavaScript", "MB", compared=False),
     Row("entries", "entries in the page", "", compared=False),
 ]
 
@@ -74,8 +74,10 @@ TIME_FRAMES = """() => {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="How the page bears a long session and a fast agent.")
-    parser.add_argument("--quick", action="store_true", help="a shorter session, to see whether it works")
+    parser = argparse.ArgumentParser(description="Measure the page with a long session and a fast agent.")
+    parser.add_argument(
+        "--quick", action="store_true", help="a shorter session, to check that the benchmark works"
+    )
     quick = parser.parse_args().quick
     results: Results = defaultdict(lambda: defaultdict(list))
     with Bullpen() as system, sync_playwright() as playwright:
@@ -88,7 +90,7 @@ def main() -> None:
 
 
 def long_session(system: Bullpen, calls: int, pieces: int) -> str:
-    """A session whose agent has done that much, and will say that much when it is prompted again."""
+    """Create a session with this many tool calls, whose agent streams this many pieces at its next prompt."""
     work = [{"do": "tool", "title": f"work {n}", "rawInput": {"command": f"make {n}"}} for n in range(calls)]
     talk: list[dict[str, Any]] = []
     for n in range(pieces):
@@ -121,7 +123,7 @@ def wait_for_turn_end(system: Bullpen, session: str, count: int) -> None:
         if len(ends) >= count:
             return
         time.sleep(0.2)
-    raise TimeoutError("the agent does not come to an end")
+    raise TimeoutError("the turn did not end")
 
 
 def measure(system: Bullpen, browser: Browser, session: str) -> dict[str, float]:
@@ -144,10 +146,12 @@ def measure(system: Bullpen, browser: Browser, session: str) -> dict[str, float]
 
 
 def memory_of(page: Page) -> dict[str, float]:
-    """What the page's own process has for itself alone, and what of it is JavaScript's."""
+    """Return the private memory of the page's process, and the JavaScript part of it."""
     heap = page.evaluate("performance.memory.usedJSHeapSize") / 1e6
-    me = psutil.Process()
-    pages = [each for each in me.children(recursive=True) if "--type=renderer" in " ".join(each.cmdline())]
+    own_process = psutil.Process()
+    pages = [
+        each for each in own_process.children(recursive=True) if "--type=renderer" in " ".join(each.cmdline())
+    ]
     return {"memory": max(each.memory_full_info().uss for each in pages) / 1e6, "heap": heap}
 
 

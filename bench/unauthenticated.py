@@ -1,9 +1,9 @@
-"""Authenticated requests beside clients without a credential that hold connections and send endless headers.
+"""Measure authenticated requests beside clients that hold connections or send endless headers.
 
     .venv/bin/python bench/unauthenticated.py [--quick]
 
-In each round the same health requests are measured without and with those clients, in turns. Server memory is
-compared with its value before the first of them connected.
+In each round the same health requests are measured without and with these clients. The memory of the server
+is compared with its value before the first of these clients connected.
 """
 
 import argparse
@@ -48,9 +48,9 @@ QUICK = Size(rounds=1, requests=20, endless=3, idle=50)
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Authenticated requests beside hostile clients.")
+    parser = argparse.ArgumentParser(description="Measure authenticated requests beside hostile clients.")
     parser.add_argument(
-        "--quick", action="store_true", help="few clients and requests, to see whether it works"
+        "--quick", action="store_true", help="few clients and requests, to check that the benchmark works"
     )
     size = QUICK if parser.parse_args().quick else WHOLE
     results: Results = defaultdict(lambda: defaultdict(list))

@@ -1,15 +1,16 @@
-"""One agent that talks, and many who watch: how late its events come, and what that costs.
+"""Measure the delay and CPU of events from one agent to many viewers, also after a restart.
 
     .venv/bin/python bench/viewers.py [--quick]
 
-The agent says a thing a thousand times a second, each with the time it was said. Viewers follow the session's
-socket as a page does; some read slowly, some not at all. Late is counted from the agent's mouth to the eye of
-twenty viewers, spread over the crowd in the order they came. The crowd is read by one process on the same
-machine, as a browser is not: those who are only counted read twenty times a second, so that they take little
-of the cores the server, the keeper and the agent share with them. What the agent takes is not the server's.
+The agent sends 1000 updates a second, each with the time of its sending. Viewers follow the socket of the
+session as a page does; some read slowly, some do not read. The delay is measured from the sending to the
+reading by twenty viewers, spread evenly over all viewers. One process on the same machine reads for all
+viewers. Viewers that are not timed are read only twenty times a second, so that they use little of the cores
+that server, keeper and agent need. The CPU of the agent is not counted.
 
-Then the server is killed and started again, with viewers of many sessions. They come back, fifty at a time,
-each with the number of the last event it has; every session has one more then. It ends when all have it.
+Then a server with viewers of many sessions is killed and restarted. The viewers reconnect, fifty at a time,
+each with the seq of its last event, and every session gets one more event. The measurement ends when all
+viewers have it.
 """
 
 import argparse
@@ -33,14 +34,14 @@ from systems.bullpen import Bullpen
 
 OURS = "Bullpen"
 RATE, SECONDS, QUICK_SECONDS = 1000, 10, 2
-SESSIONS, QUICK_SESSIONS, EACH = 100, 10, 5  # what is watched over a restart, and by how many
-AT_ONCE = 50  # viewers that come back
-LOOKED_AT = 20  # viewers whose every event is timed
-COUNTED_EVERY, PARTS = 0.05, 10  # seconds between two looks at the others, which take turns
-SIP, SIP_EVERY = 2 << 10, 0.1  # bytes a slow viewer reads, and how often
+SESSIONS, QUICK_SESSIONS, EACH = 100, 10, 5  # sessions at the restart, and the viewers of each
+RECONNECTING = 50  # viewers that reconnect at the same time
+TIMED_VIEWERS = 20  # viewers for which the delay of every event is measured
+COUNT_SECONDS, PARTS = 0.05, 10  # between two reads of the other viewers, which are read in parts
+SLOW_BYTES, SLOW_SECONDS = 2 << 10, 0.1  # that a slow viewer reads, and between its reads
 BUFFER = 256 << 10
 AT = re.compile(rb'"at":(\d+)')
-TALKER = Path(__file__).parent / "children" / "talker.py"
+STEADY_AGENT = Path(__file__).parent / "children" / "steady_agent.py"
 
 ROWS = [
     Row("late 1", "1 viewer, p99", "ms"),
@@ -48,22 +49,22 @@ ROWS = [
     Row("late 100", "100 viewers, p99", "ms", [Target(15)]),
     Row("cores 100", "100 viewers, server and keeper", "cores", [Target(0.6)]),
     Row("late 500", "500 viewers, 50 slow and 10 stopped, p99", "ms", [Target(50)]),
-    Row("cores 500", "the same, server and keeper", "cores"),
-    Row("memory 500", "the same, more memory than before", "MB", [Target(200)]),
-    Row("restart", "a restart, until all viewers of many sessions are at the head", "ms", [Target(10_000)]),
+    Row("cores 500", "500 viewers, server and keeper", "cores"),
+    Row("memory 500", "500 viewers, additional memory", "MB", [Target(200)]),
+    Row("restart", "restart, until all viewers of many sessions have every event", "ms", [Target(10_000)]),
 ]
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="One agent that talks, and many who watch.")
-    parser.add_argument("--quick", action="store_true", help="for two seconds, to see whether it works")
+    parser = argparse.ArgumentParser(description="Measure events from one agent to many viewers.")
+    parser.add_argument("--quick", action="store_true", help="two seconds, to check that the benchmark works")
     quick = parser.parse_args().quick
     seconds, sessions = (QUICK_SECONDS, QUICK_SESSIONS) if quick else (SECONDS, SESSIONS)
     results: Results = defaultdict(lambda: defaultdict(list))
     with Bullpen() as system:
-        pids = system.pids()  # before there is an agent
-        body = {"name": "Talker", "kind": "acp", "command": [sys.executable, str(TALKER)]}
-        system.call("PUT", "/api/agents/talker", body)
+        pids = system.pids()  # before the agent starts
+        body = {"name": "Steady", "kind": "acp", "command": [sys.executable, str(STEADY_AGENT)]}
+        system.call("PUT", "/api/agents/steady", body)
         for many, slow, stopped in ((1, 0, 0), (10, 0, 0), (100, 0, 0), (440, 50, 10)):
             figures = watch(system, pids, many, slow, stopped, RATE * seconds)
             for name, value in figures.items():
@@ -84,42 +85,42 @@ def main() -> int:
 def watch(
     system: Bullpen, pids: list[int], many: int, slow: int, stopped: int, count: int
 ) -> dict[str, float]:
-    """One talk with so many viewers; every event must reach every one who reads."""
-    order = {"type": "quick", "locationPath": str(system.home), "agentId": "talker"}
+    """Prompt the agent once with these viewers; return the figures. Reading viewers must get every event."""
+    order = {"type": "quick", "locationPath": str(system.home), "agentId": "steady"}
     session = system.call("POST", "/api/sessions", order)["id"]
     path = f"/ws/session/{session}"
-    apart = max(1, many // LOOKED_AT)
+    apart = max(1, many // TIMED_VIEWERS)
     viewers = [Viewer(system, path, n % apart == 0, count) for n in range(many)]
-    sippers = [Viewer(system, path, False, count) for _ in range(slow)]
-    asleep = [Viewer(system, path, False, count) for _ in range(stopped)]
+    slow_viewers = [Viewer(system, path, False, count) for _ in range(slow)]
+    stopped_viewers = [Viewer(system, path, False, count) for _ in range(stopped)]
     memory, cpu, began = memory_bytes(pids)[0], cpu_seconds(pids), time.monotonic()
     system.call("POST", f"{path.replace('/ws/session', '/api/sessions')}/prompt", {"text": f"{RATE} {count}"})
-    look(viewers, sippers, began + 60 + count / RATE)
+    read_until_complete(viewers, slow_viewers, began + 60 + count / RATE)
     seconds = time.monotonic() - began
     figures = {
         "late": quantiles([late for viewer in viewers for late in viewer.late], n=100)[98],
         "cores": (cpu_seconds(pids) - cpu) / seconds,
         "memory": (memory_bytes(pids)[0] - memory) / 1e6,
     }
-    for viewer in (*viewers, *sippers, *asleep):
+    for viewer in (*viewers, *slow_viewers, *stopped_viewers):
         viewer.socket.close()
     system.call("DELETE", f"/api/sessions/{session}")
     return figures
 
 
 def restart(system: Bullpen, many: int) -> float:
-    """Milliseconds from the kill of a server until every viewer has the last event of its session."""
+    """Return the milliseconds from the kill of a server until every viewer has the last event."""
     sessions = [system.new_session() for _ in range(many)]
     heads = {session: head_of(system, session) for session in sessions}
-    crowd = [session for session in sessions for _ in range(EACH)]
-    with ThreadPoolExecutor(AT_ONCE) as threads:
-        before = list(threads.map(lambda session: follow(system, session, 0, heads[session]), crowd))
+    watched = [session for session in sessions for _ in range(EACH)]
+    with ThreadPoolExecutor(RECONNECTING) as threads:
+        before = list(threads.map(lambda session: follow(system, session, 0, heads[session]), watched))
         began = time.perf_counter()
         system.restart()
         for session in sessions:
             system.call("PATCH", f"/api/sessions/{session}", {"title": "after the restart"})
         after = list(
-            threads.map(lambda session: follow(system, session, heads[session], heads[session] + 1), crowd)
+            threads.map(lambda session: follow(system, session, heads[session], heads[session] + 1), watched)
         )
         took = (time.perf_counter() - began) * 1000
     for socket in (*before, *after):
@@ -133,7 +134,7 @@ def head_of(system: Bullpen, session: str) -> int:
 
 
 def follow(system: Bullpen, session: str, after: int, head: int) -> WebSocket:
-    """A viewer that has every event from one number to another."""
+    """Connect a viewer and read every event after one seq up to another."""
     client = WebSocket(system.port, f"/ws/session/{session}", system.headers)
     client.send(TEXT, json.dumps({"type": "subscribe", "after": after}).encode())
     while after < head:
@@ -145,7 +146,7 @@ def follow(system: Bullpen, session: str, after: int, head: int) -> WebSocket:
 
 
 class Viewer:
-    """Counts events as they come; some viewers also note how late each is."""
+    """Counts the events that it reads; a timed viewer also records the delay of each."""
 
     def __init__(self, system: Bullpen, path: str, timed: bool, count: int) -> None:
         client = WebSocket(system.port, path, system.headers)
@@ -158,7 +159,7 @@ class Viewer:
         self._unread = bytearray()
 
     def read(self, most: int = BUFFER) -> bool:
-        """Whether all has come."""
+        """Read up to `most` bytes; return whether every event was read."""
         try:
             self._unread += self.socket.recv(most)
         except BlockingIOError:
@@ -176,7 +177,7 @@ class Viewer:
 
 
 def whole_frames(data: bytearray) -> int:
-    """Where the last whole frame ends."""
+    """Return the end of the last complete frame."""
     start = 0
     while start + 2 <= len(data):
         length, header = data[start + 1], 2
@@ -189,8 +190,8 @@ def whole_frames(data: bytearray) -> int:
     return start
 
 
-def look(viewers: list[Viewer], sippers: list[Viewer], deadline: float) -> None:
-    """Until everyone who reads has seen everything."""
+def read_until_complete(viewers: list[Viewer], slow_viewers: list[Viewer], deadline: float) -> None:
+    """Read until every viewer that is not slow or stopped has every event."""
     counted = [viewer for viewer in viewers if not viewer.timed]
     waiting = set(viewers)
     selector = selectors.DefaultSelector()
@@ -198,20 +199,20 @@ def look(viewers: list[Viewer], sippers: list[Viewer], deadline: float) -> None:
         if viewer.timed:
             selector.register(viewer.socket, selectors.EVENT_READ, viewer)
     parts = cycle([counted[part::PARTS] for part in range(PARTS)])
-    count_at = sip_at = 0.0
+    count_at = slow_at = 0.0
     while waiting:
-        ready = [key.data for key, _ in selector.select(COUNTED_EVERY / PARTS)]
+        ready = [key.data for key, _ in selector.select(COUNT_SECONDS / PARTS)]
         now = time.monotonic()
         if now >= count_at:
-            count_at = now + COUNTED_EVERY / PARTS
+            count_at = now + COUNT_SECONDS / PARTS
             ready += next(parts)
         waiting.difference_update([viewer for viewer in ready if viewer.read()])
-        if now >= sip_at:
-            sip_at = now + SIP_EVERY
-            for sipper in sippers:
-                sipper.read(SIP)
+        if now >= slow_at:
+            slow_at = now + SLOW_SECONDS
+            for viewer in slow_viewers:
+                viewer.read(SLOW_BYTES)
         if now > deadline:
-            raise SystemExit(f"{len(waiting)} viewers have not seen everything")
+            raise SystemExit(f"{len(waiting)} viewers have not read every event")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Run mutation tests with mutmut: scripts/mutants.py [--seed N] [--sample N] [part ...]
 
-Break one thing at a time in a part of the source and run the tests of that part. A mutant survives if no test
-fails; docs/mutants.md has the reason for each known survivor.
+Change the source of a part in one place at a time and run the tests of that part. A mutant survives if no
+test fails; docs/mutants.md has the reason for each known survivor.
 """
 
 import argparse
@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 WORK = ROOT / ".mutants"
 BIN = Path(sys.executable).parent
 KILLED, SURVIVED, TIMEOUT = "killed", "survived", "timeout"
-# Exit codes of pytest, and 33: no test calls the function. Any other is the signal that ended the tests.
+# Exit codes of pytest; 33: no test calls the function. Any other code is the signal that ended the tests.
 STATUS: dict[int | None, str] = {0: SURVIVED, 1: KILLED, 3: KILLED, 33: SURVIVED}
 SETTINGS = """
 [tool.mutmut]
@@ -38,7 +38,7 @@ use_git_change_detection = false
 
 @dataclass(frozen=True)
 class Part:
-    """Source files and their tests. The tests call them in pytest's own process: mutmut sees no other."""
+    """Source files and their tests, which must call them in the process of pytest: mutmut sees no other."""
 
     sources: list[str]
     tests: list[str]
@@ -80,21 +80,21 @@ class Run:
         }
 
     def prepare(self) -> list[str]:
-        """Make the copy and the mutants in it. Return the names of all mutants."""
+        """Copy the tree and create the mutants in the copy; return the names of all mutants."""
         shutil.rmtree(self.directory, ignore_errors=True)
         for name in ("src", "tests", "docs", "scripts"):
             shutil.copytree(ROOT / name, self.directory / name)
-        found = [path for pattern in self.part.tests for path in sorted((ROOT / "tests").glob(pattern))]
-        tests = [str(path.relative_to(ROOT)) for path in found]
+        paths = [path for pattern in self.part.tests for path in sorted((ROOT / "tests").glob(pattern))]
+        tests = [str(path.relative_to(ROOT)) for path in paths]
         sources = [f"src/bullpen/{pattern}" for pattern in self.part.sources]
         settings = SETTINGS.format(sources=json.dumps(sources), tests=json.dumps(tests))
         (self.directory / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text() + settings)
-        os.chdir(self.directory)  # where mutmut looks for its files
+        os.chdir(self.directory)  # mutmut reads its files from the working directory
         self._mutmut("run", "no such mutant")
         return sorted(self._results())
 
     def test(self, mutants: list[str]) -> dict[str, str]:
-        """Run the tests against the mutants. Return the status of each."""
+        """Run the tests against the mutants; return the status of each."""
         self._mutmut("run", "--max-children", "1", *mutants)
         codes = self._results()
         if any(codes[mutant] is None for mutant in mutants):
@@ -124,23 +124,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*", choices=[[], *PARTS], metavar="part", help=", ".join(PARTS))
     parser.add_argument("--seed", type=int, default=random.randrange(10000))
-    parser.add_argument("--sample", type=int, help="how many mutants of each part")
-    wanted = parser.parse_args()
+    parser.add_argument("--sample", type=int, help="number of mutants of each part")
+    options = parser.parse_args()
     os.nice(19)
     rows = [["part", "mutants", "tested", KILLED, SURVIVED, TIMEOUT, "score", "seed"]]
-    for name in wanted.parts or PARTS:
+    for name in options.parts or PARTS:
         run = Run(name)
         mutants = run.prepare()
         tested = mutants
-        if len(mutants) > (size := wanted.sample or run.part.sample):
-            tested = sorted(random.Random(wanted.seed).sample(mutants, size))
-        found = run.test(tested)
+        if len(mutants) > (size := options.sample or run.part.sample):
+            tested = sorted(random.Random(options.seed).sample(mutants, size))
+        statuses = run.test(tested)
         for mutant in tested:
-            if found[mutant] == SURVIVED:
+            if statuses[mutant] == SURVIVED:
                 run.print_mutant(mutant)
-        counts = [list(found.values()).count(status) for status in (KILLED, SURVIVED, TIMEOUT)]
+        counts = [list(statuses.values()).count(status) for status in (KILLED, SURVIVED, TIMEOUT)]
         score = f"{100 * (1 - counts[1] / len(tested)):.1f} %"
-        rows.append([name, *map(str, [len(mutants), len(tested), *counts]), score, str(wanted.seed)])
+        rows.append([name, *map(str, [len(mutants), len(tested), *counts]), score, str(options.seed)])
     for row in rows:
         print("".join(f"{cell:>10}" for cell in row))
 

@@ -1,7 +1,7 @@
-"""Pictures of every main view, light and dark, desktop and phone: scripts/screenshots.py [name …]
+"""Take pictures of every main view, light and dark, desktop and phone: scripts/screenshots.py [name …]
 
-A real server in a home that is thrown away, in a real Chromium, into docs/screenshots. Names leave out
-all other views.
+It uses a real server with a temporary home and Chromium, and writes to docs/screenshots. With names, only
+these views are taken.
 """
 
 import asyncio
@@ -17,12 +17,12 @@ from playwright.async_api import Browser, Page
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from pictures.house import House  # noqa: E402
+from pictures.example_server import ExampleServer  # noqa: E402
 
 from support.browser import chromium  # noqa: E402
 from support.pages import login_url  # noqa: E402
 
-INTO = ROOT / "docs/screenshots"
+OUTPUT = ROOT / "docs/screenshots"
 SIZES: dict[str, Any] = {"desktop": {"width": 1280, "height": 800}, "phone": {"width": 390, "height": 844}}
 Theme = Literal["light", "dark"]
 THEMES: tuple[Theme, ...] = ("light", "dark")
@@ -40,15 +40,16 @@ AT_THE_SHELL = "; ".join(
 
 
 class Views:
-    """How each view is come to; a method is a picture, and its name the picture's."""
+    """Navigation to each view: each method opens the view of its name."""
 
-    def __init__(self, house: House) -> None:
-        self._house = house
+    def __init__(self, example: ExampleServer) -> None:
+        self._example = example
 
     async def home(self, page: Page) -> None:
         await self._show(page, "")
         await page.get_by_role("link", name="Fix the flaky import test").first.wait_for()
-        await page.get_by_text("Waiting for you").wait_for(state="attached")  # a phone has it on another page
+        # on a phone it is on another page
+        await page.get_by_text("Waiting for you").wait_for(state="attached")
 
     async def start(self, page: Page) -> None:
         await self._show(page, "new")
@@ -58,16 +59,16 @@ class Views:
         )
 
     async def chat(self, page: Page) -> None:
-        await self._show(page, f"session/{self._house.asking}")
+        await self._show(page, f"session/{self._example.asking}")
         await page.get_by_role("tab", name="Scout").click()
         await page.get_by_role("region", name="Permission").wait_for()
 
     async def answer(self, page: Page) -> None:
-        await self._show(page, f"session/{self._house.done}")
+        await self._show(page, f"session/{self._example.done}")
         await page.locator("[role=log] pre .line, [role=log] pre span").first.wait_for()
 
     async def terminal(self, page: Page) -> None:
-        await self._show(page, f"session/{self._house.terminal}")
+        await self._show(page, f"session/{self._example.terminal}")
         rows = page.locator(".xterm-rows")
         await rows.get_by_text(re.compile(r"[$#]")).first.wait_for()
         if not await rows.get_by_text("tiles.py").count():
@@ -77,17 +78,17 @@ class Views:
         await rows.get_by_text("tiles.py").first.wait_for()
 
     async def diff(self, page: Page) -> None:
-        await self._show(page, f"session/{self._house.diff}")
+        await self._show(page, f"session/{self._example.diff}")
         await page.get_by_text("from pathlib import Path").first.wait_for()
 
     async def document(self, page: Page) -> None:
-        await self._show(page, f"session/{self._house.document}")
+        await self._show(page, f"session/{self._example.document}")
         await page.get_by_role("heading", name="The tile cache").wait_for()
 
     async def replay(self, page: Page) -> None:
-        await self._show(page, f"replay/{self._house.asking}")
+        await self._show(page, f"replay/{self._example.asking}")
         await page.get_by_role("slider", name="Time").press("End")
-        if await page.get_by_role("tab", name="Terminals").count():  # a phone shows one thing at a time
+        if await page.get_by_role("tab", name="Terminals").count():  # a phone shows one panel at a time
             await page.get_by_role("tab", name="Terminals").click()
         await page.locator(".xterm-rows").get_by_text("tiles.py").first.wait_for()
 
@@ -109,7 +110,7 @@ class Views:
         await page.get_by_role("button", name="Show all").wait_for()
 
     async def preview(self, page: Page) -> None:
-        await self._show(page, f"session/{self._house.web}")
+        await self._show(page, f"session/{self._example.web}")
         await page.get_by_role("button", name=re.compile("the panel$")).wait_for()
         if await page.get_by_role("button", name="Show the panel").count():
             await page.keyboard.press("Control+Shift+B")
@@ -145,11 +146,11 @@ class Views:
         await self._show(page, f"settings/{section.lower()}")
         await page.get_by_role("heading", name=section).first.wait_for()
 
-    async def _show(self, page: Page, place: str) -> None:
-        # Escape is for a window over the page, not for a shell that has the focus.
+    async def _show(self, page: Page, route: str) -> None:
+        # Escape must close a dialog of the page and not reach a shell that has the focus.
         await page.evaluate("document.activeElement?.blur()")
         await page.keyboard.press("Escape")
-        await page.goto(f"{self._house.server.url}/#/{place}")
+        await page.goto(f"{self._example.server.url}/#/{route}")
 
 
 PHONE = [
@@ -175,33 +176,35 @@ DESKTOP = [
     "overview",
     "panel",
     "preview",
-]  # the last three stay open
+]  # the last three views stay open
 
 
 async def take(page: Page, name: str, size: str, theme: Theme) -> None:
-    await page.wait_for_timeout(400)  # a picture, not a test: let cursors and fades come to rest
-    await page.screenshot(path=INTO / f"{name}-{size}-{theme}.png", animations="disabled")
+    await page.wait_for_timeout(400)  # until cursors and fades have ended
+    await page.screenshot(path=OUTPUT / f"{name}-{size}-{theme}.png", animations="disabled")
 
 
-async def profile(browser: Browser, house: House, size: str, theme: Theme) -> Page:
-    """A page of a browser that has logged in."""
+async def open_page(browser: Browser, example: ExampleServer, size: str, theme: Theme) -> Page:
+    """Open a page in a new browser profile that is logged in."""
     phone = size == "phone"
     context = await browser.new_context(
         viewport=SIZES[size], color_scheme=theme, has_touch=phone, is_mobile=phone, reduced_motion="reduce"
     )
     page = await context.new_page()
-    await page.goto(await login_url(house.server))
+    await page.goto(await login_url(example.server))
     await page.get_by_role("button", name="Connection: Connected").wait_for()
     return page
 
 
-async def photograph(browser: Browser, house: House, wanted: set[str]) -> None:
-    pages = [(size, theme, await profile(browser, house, size, theme)) for size in SIZES for theme in THEMES]
+async def take_all(browser: Browser, example: ExampleServer, wanted: set[str]) -> None:
+    pages = [
+        (size, theme, await open_page(browser, example, size, theme)) for size in SIZES for theme in THEMES
+    ]
     for size, theme, page in pages:
         await page.get_by_role("heading", name="Welcome to Bullpen").wait_for()
         await take(page, "first-run", size, theme)
-    await house.furnish()
-    views = Views(house)
+    await example.create_sessions()
+    views = Views(example)
     for size, theme, page in pages:
         await page.reload()
         for name in DESKTOP if size == "desktop" else PHONE:
@@ -212,15 +215,15 @@ async def photograph(browser: Browser, house: House, wanted: set[str]) -> None:
 
 
 async def main() -> None:
-    INTO.mkdir(exist_ok=True)
+    OUTPUT.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="pictures-", ignore_cleanup_errors=True) as directory:
-        house = House(Path(directory))
-        await house.server.start()
+        example = ExampleServer(Path(directory))
+        await example.server.start()
         try:
             async with chromium() as browser:
-                await photograph(browser, house, set(sys.argv[1:]))
+                await take_all(browser, example, set(sys.argv[1:]))
         finally:
-            await house.server.close()
+            await example.server.close()
 
 
 if __name__ == "__main__":

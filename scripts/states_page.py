@@ -1,4 +1,4 @@
-"""Prints docs/states.md from the tables in domain/states.py: scripts/states_page.py > docs/states.md"""
+"""Print docs/states.md from the tables in domain/states.py: scripts/states_page.py > docs/states.md"""
 
 import sys
 from collections.abc import Iterable, Sequence
@@ -19,18 +19,18 @@ HEAD = """# States
 
 Generated from `src/bullpen/domain/states.py` by `scripts/states_page.py`; do not edit.
 
-Three axes, never mixed: the status of a session, the state of a worker's life, and the activity of a
-living worker. A row is where one is, a column is what happens. An event without a cell is refused and
-nothing has changed.
+A session has a status, a worker has a state, and a running worker has an activity: three separate values.
+In the first two tables, a row is the current status or state, a column is an event, and the cell is the
+status or state after the event. An event with an empty cell is refused and changes nothing.
 """
 
-LIFE = "A run begins with `worker_spawning`; the first one makes the worker, a later one starts it again."
+RUNS = "Each run begins with `worker_spawning`: the first one creates the worker, a later one restarts it."
 
-ACTIVITY = """A living worker is any of {words}; every step of its life
-sets it back to `unknown`. Any may follow any other: activity is what was observed, recorded by
-`worker_activity` with the reason in `why`."""
+ACTIVITY = """The activity of a running worker is one of {activities}. Every change of its
+state sets the activity to `unknown`. Each activity may follow any other: `worker_activity` records what was
+observed, with the reason in `why`."""
 
-WORDS = "Each interface says these states in its own words."
+NAMES = "The agent panel and the relay have their own names for these states."
 
 
 def main() -> None:
@@ -41,27 +41,27 @@ def page() -> str:
     return "\n".join(
         [
             HEAD,
-            "## A session",
+            "## Status of a session",
             "",
             *_table(["status", "session_end"], _session_rows()),
             "",
-            "## A worker's life",
+            "## State of a worker",
             "",
-            LIFE,
+            RUNS,
             "",
             *_table(["state", *(fact.type for fact in _steps())], _worker_rows()),
             "",
-            "## A worker's activity",
+            "## Activity of a worker",
             "",
-            ACTIVITY.format(words=_names(Activity)),
+            ACTIVITY.format(activities=_quoted(Activity)),
             "",
-            "## The words of each interface",
+            "## Names in each interface",
             "",
-            WORDS,
+            NAMES,
             "",
-            *_table(["state", "activity", "agent panel", "relay"], _word_rows()),
+            *_table(["state", "activity", "agent panel", "relay"], _name_rows()),
             "",
-            "Without a worker the agent panel says `" + panel_status(None, Activity.UNKNOWN) + "`.",
+            "Without a worker, the agent panel shows `" + panel_status(None, Activity.UNKNOWN) + "`.",
             "",
             *_table(
                 ["session", "relay"],
@@ -83,23 +83,23 @@ def _worker_rows() -> Iterable[list[str]]:
         yield [state.value, *(steps[fact].value if fact in steps else "" for fact in _steps())]
 
 
-def _word_rows() -> Iterable[list[str]]:
+def _name_rows() -> Iterable[list[str]]:
     for state in WorkerState:
-        by_word: dict[str, list[str]] = {}
+        by_name: dict[str, list[str]] = {}
         for activity in Activity:
-            by_word.setdefault(panel_status(state, activity), []).append(activity.value)
-        for word, activities in by_word.items():
-            shown = "any" if len(by_word) == 1 else " · ".join(activities)
-            yield [state.value, shown, word, relay_agent_state(state)]
+            by_name.setdefault(panel_status(state, activity), []).append(activity.value)
+        for name, activities in by_name.items():
+            shown = "any" if len(by_name) == 1 else " · ".join(activities)
+            yield [state.value, shown, name, relay_agent_state(state)]
 
 
 def _steps() -> list[type[Fact]]:
-    """The columns: every fact some state takes, in the order they are first met."""
+    """Return the columns: every fact that some state accepts, in the order of the table."""
     return list(dict.fromkeys(fact for steps in WORKER.values() for fact in steps))
 
 
-def _names(words: Iterable[str]) -> str:
-    return ", ".join(f"`{word}`" for word in words)
+def _quoted(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:

@@ -1,7 +1,7 @@
-"""Writes the UI's types from what the server says of itself: scripts/ui_types.py [--check]
+"""Write the TypeScript types of the page from the server's schemas: scripts/ui_types.py [--check]
 
-`ui/src/api/types/` has the shapes of the OpenAPI document, a file for each noun; `ui/src/api/facts.ts` has
-the data of every event.
+`ui/src/api/types/` has the shapes of the OpenAPI document, with a file for each noun;
+`ui/src/api/facts.ts` has the data of every event.
 """
 
 import sys
@@ -22,7 +22,7 @@ PLAIN = {"string": "string", "integer": "number", "number": "number", "boolean":
 
 Schema = dict[str, Any]
 
-# Whose shape it is; one that stands nowhere here is refused.
+# The shapes of each noun. A shape of the server that is missing here is an error.
 NOUNS = {
     "agents": "Agent Agents ModeChoice ModelChoice Offer OptionChoice",
     "diff": "Comment Comments Diff FileDiff Hunk",
@@ -61,20 +61,22 @@ def main() -> None:
         for path in gone:
             path.unlink()
     elif names := ", ".join(str(path.relative_to(API)) for path in stale + gone):
-        sys.exit(f"not what the server says, in ui/src/api: {names}; run `make types`")
+        sys.exit(f"files in ui/src/api differ from the server's schemas: {names}; run `make types`")
 
 
 def pages() -> dict[Path, str]:
     schemas = get_openapi(title="", version="", routes=every_route())["components"]["schemas"]
     shapes = {name_of(each): schema for each, schema in schemas.items() if "Shape" in each}
-    if astray := shapes.keys() ^ NOUN_OF.keys():
-        sys.exit(f"NOUNS and the server differ in {', '.join(sorted(astray))}; mend scripts/ui_types.py")
+    if mismatched := shapes.keys() ^ NOUN_OF.keys():
+        sys.exit(
+            f"NOUNS and the server differ in {', '.join(sorted(mismatched))}; correct scripts/ui_types.py"
+        )
     types = {TYPES / f"{noun}.ts": types_page(noun, shapes) for noun in NOUNS}
     return {**types, API / "facts.ts": facts_page()}
 
 
 def types_page(noun: str, shapes: dict[str, Schema]) -> str:
-    """The shapes of a noun's requests and answers, and what they take from other nouns."""
+    """Return the file of a noun: its shapes, and the imports of shapes of other nouns."""
     own = {name: shapes[name] for name in NOUNS[noun].split()}
     head = HEAD.format(what=f"The shapes of requests and answers: {noun}.")
     return head + imports(own) + declarations(own)
@@ -89,7 +91,7 @@ def imports(own: dict[str, Schema]) -> str:
 
 
 def named_in(schema: object) -> Iterator[str]:
-    """The shapes a schema refers to, however deep."""
+    """Yield the shapes that a schema refers to, at any depth."""
     match schema:
         case {"$ref": str(ref)}:
             yield name_of(ref.rsplit("/", 1)[1])
@@ -102,7 +104,7 @@ def named_in(schema: object) -> Iterator[str]:
 
 
 def facts_page() -> str:
-    """The data of each event by its type."""
+    """Return the file with the data of each event type."""
     _, schemas = msgspec.json.schema_components(FACTS.values(), ref_template="#/{name}")
     table = "".join(f"  {fact}: {each.__name__}\n" for fact, each in sorted(FACTS.items()))
     return (
@@ -158,7 +160,7 @@ def array_of(inner: str) -> str:
 
 
 def name_of(schema: str) -> str:
-    """`SessionShape-Output` is a Session; the browser has an Event of its own."""
+    """Return the TypeScript name of a schema, as Session for `SessionShape-Output`; Event is a DOM type."""
     name = schema.partition("-")[0].removesuffix("Shape")
     return "SessionEvent" if name == "Event" else name
 

@@ -1,4 +1,4 @@
-"""A server that tests fork is like one they start by its command (tests/support/forks.py)."""
+"""A forked server (tests/support/forks.py) is like a server that is started by its command."""
 
 import os
 import signal
@@ -12,24 +12,26 @@ from support.forks import Fork, loaded
 from support.server import Server
 
 
-async def test_a_forked_server_is_given_what_a_started_one_is(server: Server) -> None:
+async def test_a_forked_server_inherits_the_same_as_a_started_one(server: Server) -> None:
     await server.restart()
     assert isinstance(server.process, Fork)
-    forked = _given(server.pid)
+    forked = _inherited(server.pid)
     await server.kill()
     await server.start(prefix=("env",))
     assert isinstance(server.process, subprocess.Popen)
-    assert forked == _given(server.pid)
+    assert forked == _inherited(server.pid)
 
 
-async def test_what_an_interpreter_reads_at_its_start_is_read(tmp_path: Path, workspace: Path) -> None:
+async def test_a_variable_that_python_reads_at_its_start_needs_a_new_process(
+    tmp_path: Path, workspace: Path
+) -> None:
     server = Server(tmp_path / "home", workspace, {"PYTHONHASHSEED": "1"})
     await server.start()
     assert isinstance(server.process, subprocess.Popen)
     await server.close()
 
 
-async def test_the_end_of_a_fork_is_told_as_that_of_any_process(server: Server) -> None:
+async def test_the_exit_code_of_a_fork_is_like_that_of_any_process(server: Server) -> None:
     process = server.process
     assert process is not None and process.poll() is None
     with pytest.raises(subprocess.TimeoutExpired):
@@ -38,35 +40,35 @@ async def test_the_end_of_a_fork_is_told_as_that_of_any_process(server: Server) 
     await server.start()
     await server.kill()
     assert server.process is not None and server.process.poll() == -signal.SIGKILL
-    server.process.kill()  # long dead: no other process of this number is meant
+    server.process.kill()  # it has ended: this must not kill another process with its pid
 
 
 async def test_a_fork_fails_as_the_command_does(server: Server, tmp_path: Path) -> None:
-    said = tmp_path / "said"
-    with said.open("wb") as output, open(os.devnull, "rb") as nothing:
+    output_path = tmp_path / "output"
+    with output_path.open("wb") as output, open(os.devnull, "rb") as nothing:
         streams = (nothing.fileno(), output.fileno(), output.fileno())
         refused = loaded().start(["serve", "--port", "none"], server.environment(), streams)
         assert refused.wait(30) == 2
-    assert "port" in said.read_text()
+    assert "port" in output_path.read_text()
 
 
-def _given(pid: int) -> dict[str, Any]:
-    """What a process has from who started it, and what it made of its signals."""
-    place = Path(f"/proc/{pid}")
-    status = dict(line.split(":\t", 1) for line in (place / "status").read_text().splitlines())
+def _inherited(pid: int) -> dict[str, Any]:
+    """Return what a process inherited from its parent, and how it handles signals."""
+    directory = Path(f"/proc/{pid}")
+    status = dict(line.split(":\t", 1) for line in (directory / "status").read_text().splitlines())
     return {
         "signals": {name: status[name] for name in ("SigBlk", "SigIgn", "SigCgt")},
         "umask": status["Umask"],
-        "limits": (place / "limits").read_text(),
-        "directory": (place / "cwd").readlink(),
-        "streams": [(place / "fd" / number).readlink() for number in "012"],
+        "limits": (directory / "limits").read_text(),
+        "directory": (directory / "cwd").readlink(),
+        "streams": [(directory / "fd" / number).readlink() for number in "012"],
         "group": (os.getpgid(pid), os.getsid(pid)),
         "nice": os.getpriority(os.PRIO_PROCESS, pid),
-        "kinds of descriptors": {_kind(fd) for fd in (place / "fd").iterdir()},
+        "kinds of descriptors": {_kind(fd) for fd in (directory / "fd").iterdir()},
     }
 
 
 def _kind(fd: Path) -> str:
-    """The files of its home are opened in their time."""
+    """Return the kind of a descriptor; all files of the data directory are one kind."""
     target = os.readlink(fd)
     return "file" if "/home" in target else target.split(":[")[0]

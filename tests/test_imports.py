@@ -1,4 +1,4 @@
-"""Imports go down only: a module knows what lies below its row, nothing beside it and nothing above."""
+"""Imports go down only: a module imports from its own part and from the rows below, never sideways or up."""
 
 import ast
 import sys
@@ -18,7 +18,7 @@ ROWS = [
     ["log", "sandbox"],
     ["store", "git", "keeper"],
     ["wire"],
-    ["config", "home", "logs"],  # settings are refused with the errors of the domain; it knows no settings
+    ["config", "home", "logs"],  # above `domain`: invalid settings raise its errors
     ["domain", "clock", "threads"],
     ["intervals"],
 ]
@@ -31,7 +31,7 @@ def dotted(path: Path) -> str:
 
 
 def imported_names(source: str, module: str, *, is_package: bool) -> Iterator[str]:
-    """Every module or name an import statement reaches, however deep in the file it stands."""
+    """Yield every module or name that is imported, also by imports inside functions."""
     package = module.split(".") if is_package else module.split(".")[:-1]
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
@@ -43,13 +43,13 @@ def imported_names(source: str, module: str, *, is_package: bool) -> Iterator[st
 
 
 def part_of(name: str) -> str | None:
-    """The folder or file right under the package; nothing for the package itself (its version)."""
+    """Return the folder or file directly under the package; None for the package itself (its version)."""
     top, _, rest = name.partition(".")
     part = rest.partition(".")[0]
     return part if top == PACKAGE and part in HEIGHT else None
 
 
-def faults(source: str, module: str, *, is_package: bool = False) -> list[str]:
+def upward_imports(source: str, module: str, *, is_package: bool = False) -> list[str]:
     here = part_of(module)
     if here is None:
         return []
@@ -63,10 +63,10 @@ def faults(source: str, module: str, *, is_package: bool = False) -> list[str]:
 
 def test_imports_point_down() -> None:
     found = {
-        dotted(path): faults(path.read_text(), dotted(path), is_package=path.name == "__init__.py")
+        dotted(path): upward_imports(path.read_text(), dotted(path), is_package=path.name == "__init__.py")
         for path in MODULES
     }
-    assert {name: upward for name, upward in found.items() if upward} == {}
+    assert {name: imports for name, imports in found.items() if imports} == {}
 
 
 def test_the_keeper_needs_only_the_standard_library_and_itself() -> None:
@@ -95,8 +95,8 @@ def test_every_part_of_the_package_has_its_row() -> None:
         ("bullpen.workers.terminal", "import bullpen.sessions.session"),
     ],
 )
-def test_an_import_upwards_or_sideways_is_noticed(module: str, source: str) -> None:
-    assert len(faults(source, module)) == 1
+def test_an_import_upwards_or_sideways_is_found(module: str, source: str) -> None:
+    assert len(upward_imports(source, module)) == 1
 
 
 @pytest.mark.parametrize(
@@ -108,5 +108,5 @@ def test_an_import_upwards_or_sideways_is_noticed(module: str, source: str) -> N
         ("bullpen.main", "from .web import app"),
     ],
 )
-def test_an_import_downwards_or_within_a_folder_is_fine(module: str, source: str) -> None:
-    assert faults(source, module) == []
+def test_an_import_downwards_or_within_a_folder_is_allowed(module: str, source: str) -> None:
+    assert upward_imports(source, module) == []

@@ -1,4 +1,4 @@
-"""Class names say which class is meant: none is used twice, except on the two sides of a boundary."""
+"""No class name is used twice in the sources, except for one class in the server and one in the client."""
 
 import ast
 from collections import defaultdict
@@ -6,7 +6,7 @@ from pathlib import Path
 
 SOURCES = Path(__file__).parents[1] / "src" / "bullpen"
 
-# Values that the server sends and the client receives under one name; a scope that the command line names.
+# Values that the server sends and the client receives under one name, and a scope of the command line.
 ON_BOTH_SIDES = {
     "Event",
     "FileDiff",

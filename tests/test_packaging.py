@@ -1,4 +1,4 @@
-"""The wheel holds what an installed Bullpen needs to run, and nothing else; the sdist can make it again."""
+"""The wheel has what an installed Bullpen needs and nothing else, and the sdist builds the same wheel."""
 
 import re
 import tarfile
@@ -13,7 +13,7 @@ import pytest
 from support.wheels import build
 
 ROOT = Path(__file__).parents[1]
-LARGEST = 10 * 1024 * 1024
+MAX_BYTES = 10 * 1024 * 1024
 
 pytestmark = pytest.mark.xdist_group("wheel")  # built once, not once per process
 
@@ -24,7 +24,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[zipfile.ZipFile]
         yield archive
 
 
-def test_the_wheel_has_the_page_with_every_asset_it_asks_for(wheel: zipfile.ZipFile) -> None:
+def test_the_wheel_has_the_page_and_every_asset_that_it_loads(wheel: zipfile.ZipFile) -> None:
     names = set(wheel.namelist())
     page = wheel.read("bullpen/web/ui/index.html").decode()
     built = {
@@ -36,7 +36,7 @@ def test_the_wheel_has_the_page_with_every_asset_it_asks_for(wheel: zipfile.ZipF
     assert built <= names
 
 
-def test_the_wheel_is_typed_and_brings_its_migrations(wheel: zipfile.ZipFile) -> None:
+def test_the_wheel_has_its_type_marker_and_migrations(wheel: zipfile.ZipFile) -> None:
     names = set(wheel.namelist())
     migrations = {
         str(path.relative_to(ROOT / "src"))
@@ -55,7 +55,7 @@ def test_the_wheel_has_nothing_but_the_package(wheel: zipfile.ZipFile) -> None:
 
 
 def test_the_wheel_is_small(wheel: zipfile.ZipFile) -> None:
-    assert Path(str(wheel.filename)).stat().st_size < LARGEST
+    assert Path(str(wheel.filename)).stat().st_size < MAX_BYTES
 
 
 def test_the_wheel_installs_the_command_and_the_license(wheel: zipfile.ZipFile) -> None:
@@ -68,23 +68,23 @@ def test_the_wheel_installs_the_command_and_the_license(wheel: zipfile.ZipFile) 
     assert "Apache License" in metadata["licenses/LICENSE"]
 
 
-def test_the_wheel_says_what_it_is(wheel: zipfile.ZipFile) -> None:
-    said = _metadata(wheel)
-    assert said["Name"] == "bullpen"
-    assert said["License-Expression"] == "Apache-2.0"
-    assert said["Requires-Python"] == ">=3.11"
-    assert {"Summary", "Author", "Keywords", "Description-Content-Type"} <= set(said.keys())
-    classifiers = said.get_all("Classifier") or []
+def test_the_wheel_has_complete_metadata(wheel: zipfile.ZipFile) -> None:
+    metadata = _metadata(wheel)
+    assert metadata["Name"] == "bullpen"
+    assert metadata["License-Expression"] == "Apache-2.0"
+    assert metadata["Requires-Python"] == ">=3.11"
+    assert {"Summary", "Author", "Keywords", "Description-Content-Type"} <= set(metadata.keys())
+    classifiers = metadata.get_all("Classifier") or []
     assert {"Operating System :: POSIX :: Linux", "Typing :: Typed"} <= set(classifiers)
-    required = [name for name in said.get_all("Requires-Dist") or [] if "extra ==" not in name]
+    required = [name for name in metadata.get_all("Requires-Dist") or [] if "extra ==" not in name]
     assert required and all(re.search(r"[<>=]", name) for name in required)
 
 
-def test_a_wheel_made_of_the_sdist_is_the_same_and_needs_no_node(
+def test_a_wheel_built_from_the_sdist_is_the_same_and_needs_no_node(
     wheel: zipfile.ZipFile, tmp_path: Path
 ) -> None:
     sdist = build("sdist", tmp_path / "sdist")
-    assert sdist.stat().st_size < LARGEST
+    assert sdist.stat().st_size < MAX_BYTES
     with tarfile.open(sdist) as archive:
         archive.extractall(tmp_path, filter="data")
     (tree,) = tmp_path.glob("bullpen-*/")

@@ -1,4 +1,4 @@
-"""Guards over the whole tree: what no file of this repository may contain, and what every module has."""
+"""Check all files of the repository: forbidden contents, docstrings, and the length of modules."""
 
 import ast
 import re
@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 MODULES = sorted((ROOT / "src").rglob("*.py"))
 PURGE = ROOT / "src/bullpen/store/purge.py"
-LONGEST = 500
+MAX_LINES = 500
 
 # Split, so that this file does not contain what it looks for.
 REGISTRY_HOSTS = re.compile(
@@ -42,7 +42,7 @@ def lines_matching(pattern: re.Pattern[str], paths: list[Path]) -> list[str]:
 
 
 def changes_events(source: str) -> list[str]:
-    """Places that build an UPDATE or DELETE of the events table, as SQL text or with SQLAlchemy."""
+    """Return the expressions that build an UPDATE or DELETE of the events table, in SQL or SQLAlchemy."""
     return [ast.unparse(node)[:100] for node in ast.walk(ast.parse(source)) if _changes_events(node)]
 
 
@@ -75,7 +75,7 @@ def test_an_event_is_never_changed_or_removed() -> None:
     assert {name: changes for name, changes in found.items() if changes} == {}
 
 
-def test_events_go_only_with_their_whole_session() -> None:
+def test_events_are_deleted_only_with_their_whole_session() -> None:
     assert changes_events(PURGE.read_text()) == ["delete(events)"]
 
 
@@ -89,22 +89,22 @@ def test_events_go_only_with_their_whole_session() -> None:
         "f'DELETE FROM events WHERE seq > {n}'",
     ],
 )
-def test_a_change_of_an_event_would_be_noticed(source: str) -> None:
+def test_a_statement_that_changes_events_is_found(source: str) -> None:
     assert changes_events(source) != []
 
 
-def test_every_module_says_what_it_is_for() -> None:
+def test_every_module_has_a_docstring() -> None:
     sources = {name_of(path): path.read_text() for path in MODULES}
     assert [n for n, source in sources.items() if source and not ast.get_docstring(ast.parse(source))] == []
 
 
-def test_no_module_is_too_long_to_hold_in_the_head() -> None:
+def test_no_module_has_more_than_500_lines() -> None:
     lengths = {name_of(path): len(path.read_text().splitlines()) for path in MODULES}
-    assert {name: length for name, length in lengths.items() if length > LONGEST} == {}
+    assert {name: length for name, length in lengths.items() if length > MAX_LINES} == {}
 
 
 @pytest.mark.parametrize(
     "pattern", [REGISTRY_HOSTS, DOWNLOAD_ADDRESSES, MACHINE_PATHS], ids=["hosts", "addresses", "paths"]
 )
-def test_no_tracked_file_names_a_registry_or_a_place_on_one_machine(pattern: re.Pattern[str]) -> None:
+def test_no_tracked_file_has_a_registry_address_or_a_path_of_one_machine(pattern: re.Pattern[str]) -> None:
     assert lines_matching(pattern, tracked_text_files()) == []

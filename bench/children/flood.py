@@ -1,7 +1,7 @@
-"""The child that prints: numbered lines, plain or coloured, as fast as its terminal takes them.
+"""Print numbered lines, plain or coloured, as fast as the terminal reads them.
 
-Runs inside the terminals under test (`flood.py KIND BLOCKS`, 0 blocks: until it is ended) and is imported by
-the harness to know how many bytes must arrive.
+It runs inside the terminals under test (`flood.py KIND BLOCKS`; with 0 blocks it prints until it is ended).
+The harness imports it to compute how many bytes must arrive.
 """
 
 import os
@@ -19,7 +19,7 @@ def plain_line(number: int) -> bytes:
 
 
 def coloured_line(number: int) -> bytes:
-    """What a build log or a test runner prints: weights, palette and true colours."""
+    """Return a line like those of a build log: weights, palette colours and true colours."""
     counter = b"\x1b[2m%08d\x1b[0m \x1b[1;32mok\x1b[0m" % number
     words = b"\x1b[38;5;%dmthe quick brown fox\x1b[0m" % (number % 256)
     return counter + b" " + words + b" \x1b[38;2;%d;120;200mjumps\x1b[39m\n" % (number % 200)
@@ -32,13 +32,13 @@ def block(kind: str) -> bytes:
     return b"".join(LINES[kind](number) for number in range(LINES_PER_BLOCK))
 
 
-def arriving(kind: str) -> int:
-    """Bytes a reader of the terminal gets per block: the tty turns each newline into two bytes."""
+def received_bytes(kind: str) -> int:
+    """Return the bytes that a reader gets per block; the tty turns each newline into two bytes."""
     return len(block(kind)) + LINES_PER_BLOCK
 
 
 def make_quiet(fd: int) -> None:
-    """No echo and no line editing, so that one key starts the flood; output stays as a shell leaves it."""
+    """Turn off echo and line editing, so that one key starts the flood; keep the output settings."""
     attributes = termios.tcgetattr(fd)
     attributes[3] &= ~(termios.ECHO | termios.ICANON)
     termios.tcsetattr(fd, termios.TCSANOW, attributes)
@@ -58,7 +58,7 @@ def main() -> None:
     os.read(0, 1)
     for _ in range(blocks) if blocks else repeat(None):
         write_all(data)
-    os.read(0, 1)  # stay: node-pty drops what it has not read 200 ms after its child has ended
+    os.read(0, 1)  # keep running: node-pty drops what it has not read 200 ms after the end of its child
 
 
 if __name__ == "__main__":

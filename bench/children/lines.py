@@ -1,4 +1,4 @@
-"""The child that goes on and on: one line every tenth of a second."""
+"""Print one line every tenth of a second, without end."""
 
 import time
 

@@ -1,1 +1,1 @@
-"""What every benchmark here shares: one client, one way to watch processes, one table."""
+"""Code that the benchmarks share: a WebSocket client, measures of processes, and tables."""

@@ -1,4 +1,4 @@
-"""The measures of a terminal server: each takes a running system and returns its figures by name of row."""
+"""Measures of a terminal server: each takes a running system and returns figures by row key."""
 
 import random
 import selectors
@@ -7,21 +7,21 @@ import time
 from statistics import median, quantiles
 
 import peers
-from children.flood import arriving
+from children.flood import received_bytes
 from harness.flooder import flooding
 from harness.processes import cpu_seconds, memory_bytes, settled_cpu_seconds
 from harness.shells import FLOOD_COMMAND, start_echo, start_flood, start_lines
 from systems import Bullpen, System, Terminal
 
 MEGABYTE = 1_000_000
-LINE = 60  # bytes of one that a crowd prints, at least
+MIN_LINE_BYTES = 60  # of a line of children/lines.py
 Figures = dict[str, float]
 
 
 def throughput(system: System, kind: str, megabytes: int) -> Figures:
-    """From the key that starts the flood to its last byte; CPU until the servers are at rest again."""
+    """Measure from the key to the last byte of the flood; count CPU until the server is idle again."""
     blocks = blocks_of(kind, megabytes)
-    expected = blocks * arriving(kind)
+    expected = blocks * received_bytes(kind)
     pids = system.pids()
     terminal = system.open()
     start_flood(terminal, kind, blocks)
@@ -43,9 +43,9 @@ def throughput(system: System, kind: str, megabytes: int) -> Figures:
 
 
 def bare_throughput(kind: str, megabytes: int) -> Figures:
-    """The same flood read from its pty and thrown away by a C program."""
+    """Measure the same flood when a C program reads it from the pty and drops it."""
     blocks = blocks_of(kind, megabytes)
-    expected = blocks * arriving(kind)
+    expected = blocks * received_bytes(kind)
     command = [str(peers.BARE), str(expected), *FLOOD_COMMAND, kind, str(blocks)]
     answer = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
     received, seconds, cpu = int(answer[0]), float(answer[1]), float(answer[2])
@@ -55,7 +55,7 @@ def bare_throughput(kind: str, megabytes: int) -> Figures:
 
 
 def blocks_of(kind: str, megabytes: int) -> int:
-    return max(1, megabytes * MEGABYTE // arriving(kind))
+    return max(1, megabytes * MEGABYTE // received_bytes(kind))
 
 
 def idle_echo(system: System, keys: int) -> Figures:
@@ -64,27 +64,27 @@ def idle_echo(system: System, keys: int) -> Figures:
 
 
 def echo_beside_flood(system: System, keys: int) -> Figures:
-    """The same while another terminal of the same server floods another client; and how fast that one is."""
+    """Measure the echo while another terminal floods another client, and the speed of that flood."""
     with flooding(system) as flood:
-        started, before = time.perf_counter(), flood.delivered
+        started, before = time.perf_counter(), flood.received
         p50, p99 = echo(system, keys)
-        speed = (flood.delivered - before) / (time.perf_counter() - started) / MEGABYTE
+        speed = (flood.received - before) / (time.perf_counter() - started) / MEGABYTE
     return {"echo flood p50": p50, "echo flood p99": p99, "flood beside echo": speed}
 
 
 def echo(system: System, keys: int) -> tuple[float, float]:
-    """p50 and p99 of the milliseconds from a key to its echo, one key at a time."""
+    """Return p50 and p99 of the milliseconds from a key to its echo, one key at a time."""
     terminal = system.open()
     start_echo(terminal)
-    dice = random.Random(keys)
-    samples = [press(terminal, b"%c" % (97 + n % 26), dice) for n in range(keys)]
+    rng = random.Random(keys)
+    samples = [press(terminal, b"%c" % (97 + n % 26), rng) for n in range(keys)]
     terminal.close()
     cuts = quantiles(samples, n=100)
     return cuts[49], cuts[98]
 
 
-def press(terminal: Terminal, key: bytes, dice: random.Random) -> float:
-    time.sleep(dice.uniform(0.004, 0.012))  # uneven, so as not to run in step with a timer of the server
+def press(terminal: Terminal, key: bytes, rng: random.Random) -> float:
+    time.sleep(rng.uniform(0.004, 0.012))  # random, so that keys are not in step with a timer of the server
     pressed = time.perf_counter()
     terminal.type(key)
     echoed = bytes(terminal.read())
@@ -95,20 +95,20 @@ def press(terminal: Terminal, key: bytes, dice: random.Random) -> float:
 
 
 def spawn(system: System, times: int) -> Figures:
-    """From asking for a terminal to the first byte its shell prints."""
+    """Measure from the request for a terminal to the first byte of its shell."""
     samples, opened = [], []
     for _ in range(times):
-        asked = time.perf_counter()
+        started = time.perf_counter()
         opened.append(system.open())
         opened[-1].read()
-        samples.append((time.perf_counter() - asked) * 1000)
-    for terminal in opened:  # not before: closing blocks some servers, and is not what is measured
+        samples.append((time.perf_counter() - started) * 1000)
+    for terminal in opened:  # only now: closing blocks some servers, and it is not measured
         terminal.close()
     return {"spawn": median(samples)}
 
 
 def idle_memory(system: System, terminals: int) -> Figures:
-    """The server's processes with that many shells at their prompt, one viewer each."""
+    """Measure the memory of the server's processes with this many idle shells, one viewer each."""
     opened = [system.open() for _ in range(terminals)]
     for terminal in opened:
         terminal.read()
@@ -119,27 +119,27 @@ def idle_memory(system: System, terminals: int) -> Figures:
     return {"memory rss": rss / MEGABYTE, "memory pss": pss / MEGABYTE}
 
 
-def crowd(system: System, terminals: int, seconds: float) -> Figures:
-    """So many terminals that print ten lines a second each, one viewer each."""
+def many_terminals(system: System, terminals: int, seconds: float) -> Figures:
+    """Measure the CPU of terminals that print ten lines a second each, with one viewer each."""
     opened = [system.open() for _ in range(terminals)]
     for terminal in opened:
         start_lines(terminal)
     with selectors.DefaultSelector() as sockets:
         for terminal in opened:
             sockets.register(terminal.socket.socket, selectors.EVENT_READ)
-        swallow(sockets, 1.0)
+        read_all(sockets, 1.0)
         cpu = cpu_seconds(system.pids())
-        received = swallow(sockets, seconds)
+        received = read_all(sockets, seconds)
         cpu = cpu_seconds(system.pids()) - cpu
-    if received < 5 * terminals * seconds * LINE:
+    if received < 5 * terminals * seconds * MIN_LINE_BYTES:
         raise RuntimeError(f"{system.name}: {received} bytes of {terminals} terminals in {seconds} s")
     for terminal in opened:
         terminal.close()
     return {"crowd": cpu / seconds * 100}
 
 
-def swallow(sockets: selectors.BaseSelector, seconds: float) -> int:
-    """Reads everything and looks at nothing, so that the client is in nobody's way."""
+def read_all(sockets: selectors.BaseSelector, seconds: float) -> int:
+    """Read and drop all output for some seconds; return the number of bytes."""
     end, received = time.monotonic() + seconds, 0
     while (left := end - time.monotonic()) > 0:
         for key, _ in sockets.select(left):
@@ -147,19 +147,19 @@ def swallow(sockets: selectors.BaseSelector, seconds: float) -> int:
     return received
 
 
-def beside_one_asleep(system: System, keys: int) -> Figures:
-    """What a second viewer of a flood costs that never reads, and what others' echo becomes; ours only."""
+def echo_beside_stopped_viewer(system: System, keys: int) -> Figures:
+    """Measure the memory of a viewer that never reads, and the echo of other terminals; Bullpen only."""
     if not isinstance(system, Bullpen):
         return {}
     with flooding(system) as flood:
-        newcomer = system.look_at(flood.terminal)  # what the first one costs is not the sleeper's fault
-        newcomer.receive()
-        newcomer.close()
+        first = system.add_viewer(flood.terminal)  # the cost of the first additional viewer is not measured
+        first.receive()
+        first.close()
         alone, _ = echo(system, keys)
         settled = memory_bytes(system.pids())[0]
-        asleep = system.look_at(flood.terminal)
+        stopped = system.add_viewer(flood.terminal)
         time.sleep(2)
         more = memory_bytes(system.pids())[0] - settled
         beside, _ = echo(system, keys)
-        asleep.close()
+        stopped.close()
     return {"asleep memory": max(0, more) / MEGABYTE, "asleep echo": beside / alone}

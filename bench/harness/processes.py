@@ -1,4 +1,4 @@
-"""Processes of a system under test: started in a home of their own, watched by CPU and memory, ended."""
+"""Processes of a system under test: start them in their own home, measure CPU and memory, and end them."""
 
 import os
 import signal
@@ -12,13 +12,13 @@ START_SECONDS = 30.0
 
 
 def cpu_seconds(pids: Iterable[int]) -> float:
-    """User and system time of these processes, threads that have ended included, children not."""
+    """Return user and system time of these processes, with ended threads, without children."""
     # The id of another process's CPU clock, as clock_getcpuclockid(3) makes it: nanoseconds, not 10 ms ticks.
     return sum(time.clock_gettime((~pid << 3) | 2) for pid in pids)
 
 
 def settled_cpu_seconds(pids: list[int]) -> float:
-    """The same once they are at rest, so that work put off until after the last byte is counted too."""
+    """Return the CPU time once the processes are idle, so that work after the last byte is counted."""
     deadline = time.monotonic() + 5
     before = cpu_seconds(pids)
     while time.monotonic() < deadline:
@@ -31,7 +31,7 @@ def settled_cpu_seconds(pids: list[int]) -> float:
 
 
 def memory_bytes(pids: Iterable[int]) -> tuple[int, int]:
-    """Resident (RSS) and proportional (PSS) memory of these processes together."""
+    """Return the resident (RSS) and proportional (PSS) memory of these processes together."""
     rss = pss = 0
     for pid in pids:
         for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
@@ -51,7 +51,7 @@ def free_port() -> int:
 
 
 def environment(home: Path) -> dict[str, str]:
-    """The same plain surroundings for every server and so for every shell."""
+    """Return the environment of every server and so of every shell."""
     return {
         "HOME": str(home),
         "PATH": os.environ["PATH"],
@@ -63,7 +63,7 @@ def environment(home: Path) -> dict[str, str]:
 
 
 class Server:
-    """A server process with its log in `home`; leaving the block ends it."""
+    """A server process with its log in `home`."""
 
     def __init__(
         self, command: Sequence[str | Path], home: Path, env: dict[str, str], cwd: Path | None = None
@@ -93,7 +93,7 @@ class Server:
                 time.sleep(0.02)
             else:
                 return
-        raise RuntimeError(f"no server on its port; its log ends:\n{self.log_tail()}")
+        raise RuntimeError(f"no server listens on its port; its log ends:\n{self.log_tail()}")
 
     def log_tail(self) -> str:
         return self.log.read_text(errors="replace")[-2000:]

@@ -1,4 +1,4 @@
-"""Figures of many rounds as two tables in Markdown: medians, and ratios with their spread."""
+"""Figures of many rounds as two Markdown tables: medians, and ratios with their range."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ Results = dict[str, dict[str, list[float]]]  # row, then system, then one figure
 
 @dataclass(frozen=True)
 class Target:
-    """What Bullpen must reach: a ratio to another column, or a figure of its own when there is none."""
+    """A limit for Bullpen: of its ratio to the column `against`, or of its own figure if that is None."""
 
     limit: float
     at_least: bool = False
@@ -28,7 +28,7 @@ class Row:
     title: str
     unit: str
     targets: Sequence[Target] = ()
-    compared: bool = True  # False: a figure that explains others, not one to win
+    compared: bool = True  # False: no ratio is printed
 
 
 def values_table(rows: Sequence[Row], columns: Sequence[str], results: Results) -> str:
@@ -43,7 +43,7 @@ def values_table(rows: Sequence[Row], columns: Sequence[str], results: Results) 
 
 
 def ratios_table(rows: Sequence[Row], ours: str, others: Sequence[str], results: Results) -> str:
-    """Ours divided by each other's, round by round: median (smallest to largest), and the targets."""
+    """Return a table of our figure divided by each other one, by round: median (range), and the targets."""
 
     def cell(row: Row, other: str) -> str:
         ratios = ratios_of(results, row, ours, other)

@@ -1,4 +1,4 @@
-"""What is typed into the shells under test, and how to know that it runs."""
+"""Start programs in the shells under test, and wait until they run."""
 
 import shlex
 import sys
@@ -9,12 +9,12 @@ from systems import Terminal
 
 FLOOD_COMMAND = [sys.executable, "-I", "-S", str(Path(flood.__file__))]
 LINES_COMMAND = [sys.executable, "-I", "-S", str(Path(flood.__file__).with_name("lines.py"))]
-# The marker is put together by the shell, so that the echo of this line is not taken for it.
+# The shell assembles the marker, so that the echo of this line does not contain it.
 ECHO_LINE = b"stty raw -echo; printf '@@%s@@\\r\\n' READY; exec cat\r"
 
 
 def start_flood(terminal: Terminal, kind: str, blocks: int) -> None:
-    """Leaves the flood waiting for the key that starts it."""
+    """Start the flood program, which then waits for the key that starts its output."""
     terminal.type(f"exec {shlex.join([*FLOOD_COMMAND, kind, str(blocks)])}\r".encode())
     _wait_until_ready(terminal)
 
@@ -30,5 +30,5 @@ def start_lines(terminal: Terminal) -> None:
 
 def _wait_until_ready(terminal: Terminal) -> None:
     seen, ready = b"", flood.READY.strip()
-    while ready not in seen:  # perhaps in the screen one is shown first: typing need not wait for that
+    while ready not in seen:  # it may be in the first screen, since typing does not wait for the screen
         seen += terminal.read()

@@ -1,7 +1,7 @@
-"""The one WebSocket client for every system: blocking, reads big, copies nothing.
+"""The WebSocket client for all systems: it blocks, reads large pieces, and copies nothing.
 
-Written by hand so that the client is never the bottleneck and costs every system the same. It knows what
-the servers here send (whole, unmasked frames) and refuses the rest.
+It is our own, so that the client is never the bottleneck and costs the same for every system. It reads the
+frames that these servers send (complete and unmasked) and refuses others.
 """
 
 import os
@@ -9,7 +9,7 @@ import socket
 from base64 import b64encode
 
 CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG = 0, 1, 2, 8, 9, 10
-SILENCE = 60.0  # seconds without a byte before a server is called stuck
+SILENCE = 60.0  # seconds without a byte after which a read fails
 RECEIVE_BUFFER = 1 << 20
 
 
@@ -45,7 +45,7 @@ class WebSocket:
         self._start = head + 4
 
     def send(self, opcode: int, payload: bytes) -> None:
-        """One frame. The mask is zero: allowed, and it costs the server the same to take off."""
+        """Send one frame. Its mask is zero, which is allowed and costs the server the same."""
         length = len(payload)
         if length < 126:
             head = bytes([0x80 | opcode, 0x80 | length])
@@ -54,7 +54,7 @@ class WebSocket:
         self.socket.sendall(head + b"\0\0\0\0" + payload)
 
     def receive(self) -> tuple[int, memoryview]:
-        """The next data frame; its payload is only valid until the next call."""
+        """Return the next data frame; its payload is valid only until the next call."""
         while True:
             opcode, payload = self._frame()
             if opcode in (TEXT, BINARY):
@@ -73,7 +73,7 @@ class WebSocket:
             self._need(header)
             length = int.from_bytes(self._view[self._start + 2 : self._start + header], "big")
         if not first & 0x80 or first & 0x0F == CONTINUATION:
-            raise ValueError("fragmented frames are not understood here")
+            raise ValueError("fragmented frames are not supported")
         self._need(header + length)
         body = self._start + header
         self._start = body + length
@@ -84,7 +84,7 @@ class WebSocket:
             self._fill(count)
 
     def _fill(self, count: int) -> None:
-        """Read once, with room for `count` unread bytes and for a good deal more."""
+        """Read once, with space for `count` unread bytes and more."""
         if self._start == self._end:
             self._start = self._end = 0
         if self._start + count > len(self._buffer) or len(self._buffer) - self._end < RECEIVE_BUFFER // 4:
@@ -95,7 +95,7 @@ class WebSocket:
         self._end += received
 
     def _make_room(self, count: int) -> None:
-        """Move what is left to the front, of a bigger buffer when the frame would not fit in this one."""
+        """Move the unread bytes to the front, of a larger buffer if the frame does not fit into this one."""
         rest = bytes(self._view[self._start : self._end])
         if count > len(self._buffer) - RECEIVE_BUFFER // 4:
             self._buffer = bytearray(count + RECEIVE_BUFFER)

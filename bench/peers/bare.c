@@ -1,5 +1,5 @@
-/* Reference: run a command on a pty, wait until it says it is ready, type one key, throw away the bytes it was
- * told to expect. Prints bytes, seconds and its own CPU seconds: the pty's own limit, which no server can beat. */
+/* Reference: run a command on a pty, wait for its ready marker, type one key, and read and drop the expected number
+ * of bytes. Prints bytes, seconds and its own CPU seconds: the limit of the pty for every server. */
 #define _GNU_SOURCE
 #include <pty.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 "use strict";
 
 const { createRequire } = require("node:module");
-const requirePeer = createRequire(`${process.cwd()}/`); // started in the folder the peers are installed in
+const requirePeer = createRequire(`${process.cwd()}/`); // the working directory is the folder of the installed peers
 const pty = requirePeer("node-pty");
 const { WebSocketServer } = requirePeer("ws");
 
@@ -15,7 +15,7 @@ function plain(socket) {
   return { push: (data) => socket.send(data), typed() {} };
 }
 
-// Output is held for a moment and joined, except the first piece after a key: that is an echo.
+// Output is held for up to JOIN_MS and joined, except the first piece after a key, which is its echo.
 function joined(socket) {
   let pieces = [];
   let size = 0;

@@ -1,6 +1,6 @@
-"""Bullpen itself, as a browser uses it: REST to make terminals, binary frames with offsets, acknowledgements.
+"""Bullpen as a browser uses it: terminals are created by REST, output comes in binary frames with offsets.
 
-Server and keeper count together, with recording on, as they always run.
+Server and keeper are counted together, with recording on.
 """
 
 import json
@@ -23,7 +23,7 @@ COMMAND = Path(sys.executable).parent / "bullpen"
 
 
 class OffsetTerminal(Terminal):
-    """Never says how far it has drawn, as no peer can: so it gets every byte, however slow the machine is."""
+    """Sends no acknowledgements, since the peers have none; so it gets every byte, also on a slow machine."""
 
     def __init__(self, system: "Bullpen", worker: str) -> None:
         self.system = system
@@ -50,7 +50,7 @@ class OffsetTerminal(Terminal):
             if message["type"] == "history":
                 return self._history(message)
             if message["type"] in ("error", "exit"):
-                raise RuntimeError(f"the terminal said {message}")
+                raise RuntimeError(f"the terminal sent {message}")
 
     def _output(self, payload: memoryview) -> memoryview:
         offset = int.from_bytes(payload[:8], "big")
@@ -60,7 +60,7 @@ class OffsetTerminal(Terminal):
         return payload[8:]
 
     def _history(self, message: dict[str, Any]) -> bytes:
-        """The first brings the screen so far; a later one stands for output we were too slow for."""
+        """Return the screen of the first history; a later one replaces output that was skipped."""
         screen: str = "" if self.attached else message["data"]
         if self.attached:
             self.skipped += message["offset"] - self.offset
@@ -115,7 +115,7 @@ class Bullpen(System):
         return answer
 
     def restart(self) -> float:
-        """Kills the server and starts it again; the seconds until it is ready."""
+        """Kill the server and start it again; return the seconds until it is healthy."""
         self.server.process.kill()
         self.server.process.wait()
         began = time.perf_counter()
@@ -123,8 +123,8 @@ class Bullpen(System):
         self.wait_until_healthy()
         return time.perf_counter() - began
 
-    def look_at(self, terminal: Terminal) -> WebSocket:
-        """One more viewer of a terminal."""
+    def add_viewer(self, terminal: Terminal) -> WebSocket:
+        """Connect another viewer to a terminal."""
         assert isinstance(terminal, OffsetTerminal)
         return WebSocket(self.port, f"/ws/session/{self.session}/worker/{terminal.worker}", self.headers)
 
@@ -134,16 +134,16 @@ class Bullpen(System):
         return OffsetTerminal(self, worker["id"])
 
     def pids(self) -> list[int]:
-        """Server and keeper: what works for this data directory and sits in no terminal."""
-        pids = [pid for pid in self._inhabitants() if not has_terminal(pid)]
+        """Return the server and the keeper: the processes of this data directory that have no terminal."""
+        pids = [pid for pid in self._processes() if not has_terminal(pid)]
         if self.server.pid not in pids or len(pids) < 2:
             raise RuntimeError(f"server {self.server.pid} and its keeper expected, found {pids}")
         return pids
 
     def stop(self) -> None:
-        """The server first; the keeper is made to outlive it, so it is ended by its id."""
+        """End the server, and then the keeper and its children by their pids: they outlive the server."""
         self.server.stop()
-        for pid in self._inhabitants():
+        for pid in self._processes():
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
 
@@ -169,8 +169,8 @@ class Bullpen(System):
         finally:
             connection.close()
 
-    def _inhabitants(self) -> list[int]:
-        """Every process that names our home in its command line or environment."""
+    def _processes(self) -> list[int]:
+        """Return every process whose command line or environment contains the home."""
         mark = os.fsencode(self.home)
         found = []
         for folder in Path("/proc").glob("[0-9]*"):

@@ -1,4 +1,4 @@
-"""node-pty behind ws: raw bytes both ways. Once as they come, once joined as xterm.js' demo server does."""
+"""node-pty with ws: raw bytes, unjoined or joined as in the demo server of xterm.js."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""What the measures need of a system under test: start it, open terminals in it, know its processes."""
+"""Base classes of a system under test: start it, open terminals in it, and find its processes."""
 
 from abc import ABC, abstractmethod
 from pathlib import Path
@@ -11,10 +11,10 @@ from harness.websocket import WebSocket
 
 
 class Terminal(ABC):
-    """A shell in a system under test, with one viewer: us."""
+    """A shell in a system under test, with this client as its viewer."""
 
     socket: WebSocket
-    skipped = 0  # bytes the system chose not to send because we were too slow
+    skipped = 0  # bytes that the system left out because the client was too slow
 
     @abstractmethod
     def type(self, data: bytes) -> None:
@@ -22,7 +22,7 @@ class Terminal(ABC):
 
     @abstractmethod
     def read(self) -> bytes | memoryview:
-        """Wait for the next output; it is only valid until the next read."""
+        """Wait for the next output and return it; it is valid only until the next read."""
 
     @abstractmethod
     def close(self) -> None:
@@ -30,7 +30,7 @@ class Terminal(ABC):
 
 
 class System(ABC):
-    """A terminal server; entering it starts one in a fresh home, leaving it ends everything it started."""
+    """A terminal server. Entering the block starts it in a new home; leaving it ends all its processes."""
 
     name: ClassVar[str]
 
@@ -41,12 +41,12 @@ class System(ABC):
     @classmethod
     @abstractmethod
     def missing(cls) -> str | None:
-        """Why it cannot run here, if it cannot."""
+        """Return why the system cannot run on this machine, or None."""
 
     @classmethod
     @abstractmethod
     def versions(cls) -> str:
-        """What exactly is measured, for the head of the report."""
+        """Return the measured versions, for the head of the report."""
 
     @abstractmethod
     def start(self) -> Server:
@@ -54,10 +54,10 @@ class System(ABC):
 
     @abstractmethod
     def open(self) -> Terminal:
-        """Ask for a new terminal."""
+        """Open a new terminal."""
 
     def pids(self) -> list[int]:
-        """The processes on the server's side, without the shells."""
+        """Return the processes of the server, without the shells."""
         return [self.server.pid]
 
     def wait_until_ready(self) -> None:

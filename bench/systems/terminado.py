@@ -1,4 +1,4 @@
-"""terminado on tornado: JSON arrays both ways."""
+"""terminado on tornado: JSON arrays in both directions."""
 
 import json
 from importlib.metadata import distributions

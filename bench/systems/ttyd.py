@@ -1,4 +1,4 @@
-"""ttyd, where it is installed (1.7.4 or later): one letter, then the bytes, in binary frames."""
+"""ttyd, if it is installed (1.7.4 or later): binary frames with one letter before the bytes."""
 
 import shutil
 import subprocess

@@ -1,1 +1,1 @@
-"""A house as a person would have it after a morning's work, to be photographed by `screenshots.py`."""
+"""Example data for `screenshots.py`: a server with repositories, sessions and agents in each state."""

@@ -1,4 +1,4 @@
-"""Checks messages strictly against the models of the official ACP package.
+"""Check messages strictly against the models of the official ACP package.
 
 The models themselves are lenient: they drop fields they do not know, convert types, and replace a wrong
 optional value by its default. A message therefore conforms only if its model gives it back unchanged.
@@ -22,8 +22,11 @@ class Shape(NamedTuple):
 
 
 class SetModelRequest(BaseModel):
-    """Left out of the schema. Bullpen sends it to agents that offer models without a config option for them:
-    gemini, qwen, codex-acp 2, kimi, cline and hermes answer it. This is the only exception."""
+    """A request that is not in the schema, the only one that Bullpen sends.
+
+    It goes to agents that offer models without a config option for them. gemini, qwen, codex-acp 2, kimi,
+    cline and hermes answer it.
+    """
 
     model_config = ConfigDict(alias_generator=to_camel)
 
@@ -70,55 +73,55 @@ TO_CLIENT = {
 
 
 class Side:
-    """One side of a connection: `said` counts what it sent, all of which conforms.
+    """One side of a connection: `sent` counts its messages, all of which conform.
 
     A request or notification is counted by its method, an answer as `method: result` or `method: <code>`.
     """
 
     def __init__(self, sends: Mapping[str, Shape], answers: Mapping[str, Shape]) -> None:
-        self.said: Counter[str] = Counter()
+        self.sent: Counter[str] = Counter()
         self._sends = sends
         self._answers = answers
         self._asked: dict[Any, str] = {}
 
-    def hear(self, message: dict[str, Any]) -> None:
-        """Take note of a message of the other side, so that its answer can be checked."""
+    def note_request(self, message: dict[str, Any]) -> None:
+        """Note a request of the other side, so that the answer to it can be checked."""
         if "method" in message and "id" in message:
             self._asked[message["id"]] = message["method"]
 
     def check(self, message: dict[str, Any]) -> None:
-        """Fail unless a message that this side sent conforms."""
+        """Raise AssertionError unless a message of this side conforms."""
         assert message["jsonrpc"] == "2.0", message
         match message:
             case {"jsonrpc": _, "method": str(method), "params": params, **rest}:
                 shape = self._sends[method]
                 assert set(rest) == ({"id"} if shape.result else set()), message
                 check(shape.params, params)
-                self.said[method] += 1
+                self.sent[method] += 1
             case {"jsonrpc": _, "id": id, "result": result, **rest}:
                 assert not rest, message
                 method = self._asked.pop(id)
                 check(self._answers[method].result, result)
-                self.said[f"{method}: result"] += 1
+                self.sent[f"{method}: result"] += 1
             case {"jsonrpc": _, "id": id, "error": error, **rest}:
                 assert not rest, message
                 check(schema.Error, error)
-                self.said[f"{self._asked.pop(id)}: {error['code']}"] += 1
+                self.sent[f"{self._asked.pop(id)}: {error['code']}"] += 1
             case _:
                 raise AssertionError(f"not a JSON-RPC message: {message}")
 
 
 def check(model: Any, value: Any) -> None:
-    """Fail unless the model accepts the value and gives it back unchanged."""
+    """Raise AssertionError unless the model accepts the value and returns it unchanged."""
     adapter = TypeAdapter(model)
     try:
         known = adapter.validate_python(value)
     except ValidationError as error:
         raise AssertionError(f"{error}\nin {value}") from None
     back = adapter.dump_python(known, mode="json", by_alias=True, exclude_unset=True)
-    assert _text(back) == _text(value), f"{model} gives this message back changed"
+    assert _text(back) == _text(value), f"{model} returns this message changed"
 
 
 def _text(value: Any) -> str:
-    """JSON tells 1, 1.0 and true apart; Python's == does not."""
+    """Return the value as JSON text, in which 1, 1.0 and true differ; Python's == treats them as equal."""
     return json.dumps(value, indent=1, sort_keys=True)

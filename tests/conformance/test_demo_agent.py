@@ -1,4 +1,4 @@
-"""A client written with the official ACP package drives the demo agent, whose messages all conform."""
+"""A client of the official ACP package uses the demo agent, and all messages of the agent conform."""
 
 import asyncio
 import sys
@@ -25,7 +25,7 @@ CAPABILITIES = schema.ClientCapabilities(
 
 
 class OfficialClient:
-    """`updates` is what the agent told; `option` is the answer to permissions, None to leave them open."""
+    """Collects `updates` and answers permissions with `option`, or leaves them open if it is None."""
 
     def __init__(self) -> None:
         self.updates: list[Any] = []
@@ -37,12 +37,12 @@ class OfficialClient:
 
     async def session_update(self, session_id: str, update: Any, **_: Any) -> None:
         self.updates.append(update)
-        await self._tell()
+        await self._notify()
 
     async def request_permission(self, **_: Any) -> schema.RequestPermissionResponse:
         if self.option is None:
             self._permissions += 1
-            await self._tell()
+            await self._notify()
             await asyncio.Event().wait()
         chosen = schema.AllowedOutcome(outcome="selected", option_id=str(self.option))
         return schema.RequestPermissionResponse(outcome=chosen)
@@ -63,7 +63,7 @@ class OfficialClient:
         return "".join(chunk.content.text for chunk in chunks if chunk.content.type == "text")
 
     def statuses(self) -> list[str]:
-        """The statuses of tool calls, in the order they were told."""
+        """Return the statuses of tool calls, in the order of their updates."""
         kinds = ("tool_call", "tool_call_update")
         return [update.status for update in self.updates if update.session_update in kinds]
 
@@ -77,23 +77,23 @@ class OfficialClient:
         async with asyncio.timeout(60), self._changed:
             await self._changed.wait_for(condition)
 
-    async def _tell(self) -> None:
+    async def _notify(self) -> None:
         async with self._changed:
             self._changed.notify_all()
 
 
 class Demo:
-    """Starts the demo agent; its memory lies beside the workspace and outlives the process."""
+    """Starts the demo agent. Its state is stored beside the workspace and outlives the process."""
 
     def __init__(self, directory: Path) -> None:
-        self.said: Counter[str] = Counter()
+        self.sent: Counter[str] = Counter()
         self.workspace = directory / "workspace"
         self.workspace.mkdir()
         self._env = {"DEMO_AGENT_STATE": str(directory / "state")}
 
     @asynccontextmanager
     async def start(self) -> AsyncIterator[tuple[OfficialClient, ClientSideConnection]]:
-        """An initialized agent; at the end all its messages are checked and counted in `said`."""
+        """Start and initialize the agent. At the end, check all its messages and count them in `sent`."""
         client = OfficialClient()
         async with acp.spawn_agent_process(
             cast(Client, client),
@@ -105,18 +105,18 @@ class Demo:
         ) as (agent, _):
             await agent.initialize(acp.PROTOCOL_VERSION, CAPABILITIES)
             yield client, agent
-        self.said += _checked(client.traffic)
+        self.sent += _checked(client.traffic)
 
 
 def _checked(traffic: list[StreamEvent]) -> Counter[str]:
     side = Side(sends=TO_CLIENT, answers=TO_AGENT)
     for event in traffic:
         if event.direction is StreamDirection.OUTGOING:
-            side.hear(event.message)
+            side.note_request(event.message)
     for event in traffic:
         if event.direction is StreamDirection.INCOMING:
             side.check(event.message)
-    return side.said
+    return side.sent
 
 
 @pytest.fixture
@@ -161,7 +161,7 @@ async def test_a_client_of_the_official_package_drives_the_demo_agent(demo: Demo
         for wrong in (prompt("fail"), agent.set_session_mode(session_id, "warp")):
             with pytest.raises(acp.RequestError):
                 await wrong
-        said = client.text()
+        first_text = client.text()
 
     async with demo.start() as (client, agent):
         loaded = await agent.load_session(str(demo.workspace), session_id)
@@ -169,10 +169,10 @@ async def test_a_client_of_the_official_package_drives_the_demo_agent(demo: Demo
         assert loaded.modes.current_mode_id == "plan"
         await client.until_text("user_message_chunk", "fail")
         assert "Hello Ada!" in client.text()
-        assert said.startswith(client.text())
+        assert first_text.startswith(client.text())
         await agent.resume_session(session_id, str(demo.workspace))
         await agent.close_session(session_id)
         with pytest.raises(acp.RequestError):
             await agent.load_session(str(demo.workspace), "nothing")
-    assert {"session/request_permission", "fs/read_text_file", "fs/write_text_file"} <= set(demo.said)
-    assert {"elicitation/create", "session/update", "session/load: -32002"} <= set(demo.said)
+    assert {"session/request_permission", "fs/read_text_file", "fs/write_text_file"} <= set(demo.sent)
+    assert {"elicitation/create", "session/update", "session/load: -32002"} <= set(demo.sent)

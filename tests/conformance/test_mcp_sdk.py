@@ -30,7 +30,7 @@ TOOLS = {
 
 
 class Steps:
-    """The steps of a driver, in their order."""
+    """Reads the steps that a driver reports, in order."""
 
     def __init__(self, output: asyncio.StreamReader) -> None:
         self._output = output
@@ -39,14 +39,16 @@ class Steps:
         async with asyncio.timeout(60):
             line = await self._output.readline()
         assert line, f"the driver ended before it had {step}"
-        told: dict[str, Any] = json.loads(line)
-        assert told.pop("step") == step, told
-        return told
+        report: dict[str, Any] = json.loads(line)
+        assert report.pop("step") == step, report
+        return report
 
 
 @asynccontextmanager
-async def driven(python: Path, server: Server, key: dict[str, str], traffic: Path) -> AsyncIterator[Steps]:
-    """A driver that has a token of its own and the key of an agent's run."""
+async def run_driver(
+    python: Path, server: Server, key: dict[str, str], traffic: Path
+) -> AsyncIterator[Steps]:
+    """Run a driver with its own token and the activity key of an agent's run."""
     assert python.exists(), "install the previous version with: make .venv/mcp-previous/.packages"
     token = await new_token(server, "delegate")
     env = {"BULLPEN_URL": server.url, "BULLPEN_TOKEN": token["token"], "HOME": str(server.home), **key}
@@ -78,7 +80,7 @@ async def test_the_sdk_uses_every_tool(server: Server, tmp_path: Path, python: P
     talk = await Talk.begin(server)
     run = environment_of((await talk.worker())["pid"])
     key = {name: run[name] for name in ("BULLPEN_ACTIVITY_URL", "BULLPEN_ACTIVITY_TOKEN")}
-    async with driven(python, server, key, tmp_path) as steps:
+    async with run_driver(python, server, key, tmp_path) as steps:
         connected = await steps.read("connected")
         assert (connected["name"], connected["protocol"]) == ("bullpen", mcp.NEWEST_VERSION)
         assert connected["sdk"].partition(".")[0] == major
@@ -87,8 +89,8 @@ async def test_the_sdk_uses_every_tool(server: Server, tmp_path: Path, python: P
         used = await steps.read("used")
         assert "scripted" in [agent["id"] for agent in used["agents"]]
         assert (used["done"]["outcome"], used["done"]["last"][0]["text"]) == ("done", "forty-two")
-        said = [message["text"] for message in used["read"]["messages"] if message["role"] == "agent"]
-        assert said == ["forty-two", "more"]
+        texts = [message["text"] for message in used["read"]["messages"] if message["role"] == "agent"]
+        assert texts == ["forty-two", "more"]
         assert [session["title"] for session in used["listed"]] == ["sub-task"]
 
         failed = await steps.read("failed")
@@ -110,11 +112,11 @@ async def test_the_sdk_uses_every_tool(server: Server, tmp_path: Path, python: P
 
 
 def unanswered(traffic: Path) -> list[Any]:
-    """The ids of the requests that were not answered; no other one is answered twice."""
-    heard, said = (
+    """Return the ids of the requests without an answer; check that no request was answered twice."""
+    received, sent = (
         [json.loads(line) for line in (traffic / name).read_text().splitlines()] for name in ("in", "out")
     )
-    asked = [message["id"] for message in heard if "method" in message and "id" in message]
-    for message in said:
+    asked = [message["id"] for message in received if "method" in message and "id" in message]
+    for message in sent:
         asked.remove(message["id"])
     return asked

@@ -45,22 +45,22 @@ OPTIONS = [
 
 async def test_every_message_conforms_to_the_schema(server: Server) -> None:
     journals = [
-        await talk_about_everything(server),
-        await take_a_question_back_and_load(server),
+        await send_every_message(server),
+        await withdraw_a_permission_and_load(server),
         await fail_to_log_in(server),
     ]
     bullpen = Side(sends=TO_AGENT, answers=TO_CLIENT)
     for journal in journals:
         check_journal(bullpen, journal)
-    assert requests_of_bullpen() <= set(bullpen.said), "a request was never sent"
+    assert requests_of_bullpen() <= set(bullpen.sent), "a request was never sent"
     results = {f"{method}: result" for method in answered_by_bullpen()}
-    assert results <= set(bullpen.said), "a request of an agent was never answered"
-    codes = {name.partition(": ")[2] for name in bullpen.said if ": " in name} - {"result"}
+    assert results <= set(bullpen.sent), "a request of an agent was never answered"
+    codes = {name.partition(": ")[2] for name in bullpen.sent if ": " in name} - {"result"}
     assert codes == {"-32002", "-32601", "-32602", "-32800"}
 
 
-async def talk_about_everything(server: Server) -> Path:
-    """A conversation with every kind of prompt, answer, choice and error, and its next run."""
+async def send_every_message(server: Server) -> Path:
+    """Run a conversation with every kind of prompt, answer, setting and error, and restart the agent."""
     script = {
         "agent": {
             "initialize": {"agentCapabilities": CAPABILITIES | {"sessionCapabilities": {"resume": {}}}},
@@ -72,7 +72,7 @@ async def talk_about_everything(server: Server) -> Path:
     talk = await Talk.begin(server, "all")
     image = await server.call("POST", f"{talk.path}/images", 201, content=png())
     await talk.ask("[[chunk seen]]", imageIds=[image["id"]])
-    await choose(talk)
+    await change_settings(talk)
     for option in ("yes", "no", None):
         await answer_permission(talk, option)
     for answer in (
@@ -100,8 +100,8 @@ async def talk_about_everything(server: Server) -> Path:
     return journal
 
 
-async def take_a_question_back_and_load(server: Server) -> Path:
-    """An agent that cancels its own request, and that can load its session but not resume it."""
+async def withdraw_a_permission_and_load(server: Server) -> Path:
+    """Use an agent that withdraws its own permission request, and can load its session but not resume it."""
     script = {"agent": {"initialize": {"agentCapabilities": CAPABILITIES}}}
     journal = await define_scripted(server, "loading", script)
     talk = await Talk.begin(server, "loading")
@@ -114,7 +114,7 @@ async def take_a_question_back_and_load(server: Server) -> Path:
 
 
 async def fail_to_log_in(server: Server) -> Path:
-    """An agent that wants to be logged in to, also after it was."""
+    """Use an agent that still requires a login after it was logged in to."""
     script = {
         "agent": {"initialize": {"authMethods": [{"id": "key", "name": "Key"}]}},
         "on": {"session/new": [{"do": "error", "code": -32000, "text": "log in first"}]},
@@ -126,8 +126,8 @@ async def fail_to_log_in(server: Server) -> Path:
     return journal
 
 
-async def choose(talk: Talk) -> None:
-    """Set everything that can be set, and wait for the agent's answer to each."""
+async def change_settings(talk: Talk) -> None:
+    """Change every setting of the agent, and wait for its answer to each."""
     path = f"{talk.path}/workers/{(await talk.worker())['id']}"
     for choice, body in (
         ("mode", {"modeId": "auto"}),
@@ -158,7 +158,7 @@ async def answer_question(talk: Talk, answer: dict[str, Any]) -> None:
 
 
 async def restart(talk: Talk) -> None:
-    """Start the agent again, in the same conversation."""
+    """Restart the agent in the same conversation."""
     seq = (await talk.events())[-1]["seq"]
     await talk.server.call("POST", f"{talk.path}/restart", 200, json={"continueConversation": True})
     await talk.seen("agent_session", after=seq)
@@ -167,18 +167,18 @@ async def restart(talk: Talk) -> None:
 def check_journal(bullpen: Side, journal: Path) -> None:
     for record in read_journal(journal):
         if record["dir"] == "out":
-            bullpen.hear(message_of(record))
+            bullpen.note_request(message_of(record))
         elif record["dir"] == "in":
             bullpen.check(message_of(record))
 
 
-def test_one_method_of_ours_is_not_in_the_schema() -> None:
+def test_one_method_that_bullpen_sends_is_not_in_the_schema() -> None:
     assert set(TO_AGENT) - set(AGENT_METHODS.values()) == {"session/set_model"}
     assert set(TO_CLIENT) <= set(CLIENT_METHODS.values())
 
 
 def requests_of_bullpen() -> set[str]:
-    """The methods that `acp_calls` can send: the first arguments of all calls of its constructors."""
+    """Return the methods that `acp_calls` can send: the first arguments of all calls of its constructors."""
     return {
         ast.literal_eval(node.args[0])
         for node in ast.walk(ast.parse(inspect.getsource(acp_calls)))
@@ -190,7 +190,7 @@ def requests_of_bullpen() -> set[str]:
 
 
 def answered_by_bullpen() -> set[str]:
-    """The requests of an agent that the reader of its messages knows by name."""
+    """Return the requests of an agent that `AcpReader` knows by name."""
     constants = [
         node.value
         for node in ast.walk(ast.parse(inspect.getsource(acp.AcpReader)))
@@ -217,6 +217,6 @@ def answered_by_bullpen() -> set[str]:
 )
 def test_a_message_that_does_not_conform_is_reported(message: dict[str, Any]) -> None:
     side = Side(sends=TO_AGENT, answers=TO_CLIENT)
-    side.hear({"id": 7, "method": "elicitation/create"})
+    side.note_request({"id": 7, "method": "elicitation/create"})
     with pytest.raises(AssertionError):
         side.check({"jsonrpc": "2.0", **message})

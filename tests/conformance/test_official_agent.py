@@ -1,4 +1,4 @@
-"""An agent written with the official ACP package, run by a real server."""
+"""A real server runs an agent of the official ACP package."""
 
 import sys
 from pathlib import Path
@@ -49,6 +49,6 @@ async def test_an_agent_of_the_official_package_works_and_loads_its_session(talk
     await talk.ask("count")  # the same process, adopted by the next server
     await server.call("POST", f"{talk.path}/restart", 200, json={"continueConversation": True})
     await talk.ask("count")  # another process, which loaded the session
-    said = (await talk.said()).removeprefix(before)
-    assert said == "this is prompt 6this is prompt 7"
+    text = (await talk.said()).removeprefix(before)
+    assert text == "this is prompt 6this is prompt 7"
     assert not [event for event in await talk.events() if event["type"] in ("diagnostic", "unknown_update")]

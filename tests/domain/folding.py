@@ -1,4 +1,4 @@
-"""Sessions made of facts, for tests of what the domain decides about them."""
+"""Build snapshots of sessions from facts, for tests of the domain."""
 
 from bullpen.domain.events import Draft, Event, Fact, SessionStart, WorkerReady, WorkerSpawning
 from bullpen.domain.snapshot import Snapshot, fold
@@ -12,7 +12,7 @@ def spawning(type: str = "agent", **more: object) -> WorkerSpawning:
 
 
 def running(worker_id: str, role: str, type: str = "agent", **more: object) -> list[Draft]:
-    """A worker that has started."""
+    """Return the facts of a worker that has started."""
     return [
         Draft(spawning(type, **more), worker_id, role),
         Draft(WorkerReady(pid=7), worker_id, role),
@@ -24,7 +24,7 @@ def about(worker_id: str, *facts: Fact) -> list[Draft]:
 
 
 def session(*drafts: Draft | Fact, start: Fact = START) -> Snapshot:
-    """A session whose event number n happened in second n."""
+    """Return a session whose event n happened in second n."""
     return after(Snapshot(id="s"), start, *drafts)
 
 

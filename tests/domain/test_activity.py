@@ -1,4 +1,4 @@
-"""What an agent in a terminal does, from values alone."""
+"""The activity of a terminal agent, computed from its screen, its output and its own reports."""
 
 import pytest
 
@@ -21,7 +21,7 @@ from bullpen.domain.screen_patterns import (
 from bullpen.domain.states import Activity
 
 SIGNS = ScreenPatterns(asking=(r"Allow\?",), busy=("esc to interrupt",), idle=("^> ",), silence=10, settle=2)
-WORKS = JudgedActivity(Activity.ACTIVE, "its screen shows “esc to interrupt”")
+WORKING = JudgedActivity(Activity.ACTIVE, "its screen shows “esc to interrupt”")
 
 
 def activity(verdict: JudgedActivity | None) -> Activity | None:
@@ -38,7 +38,7 @@ def activity(verdict: JudgedActivity | None) -> Activity | None:
         ("", None),
     ],
 )
-def test_a_question_counts_more_than_work_and_that_more_than_a_prompt(
+def test_the_asking_pattern_takes_precedence_over_busy_and_busy_over_idle(
     screen: str, expected: Activity | None
 ) -> None:
     assert activity(read_screen(SIGNS, screen)) is expected
@@ -55,21 +55,21 @@ def test_the_reason_is_one_short_line_of_printable_text() -> None:
     assert verdict == JudgedActivity(Activity.ACTIVE, f"its screen shows “working {'x' * 52}”")
 
 
-def test_what_the_agent_says_itself_counts_more_than_its_screen() -> None:
-    claim = JudgedActivity(Activity.ASKING, "it says so")
+def test_the_report_of_the_agent_takes_precedence_over_its_screen() -> None:
+    report = JudgedActivity(Activity.ASKING, "it says so")
     assert (
-        judge_activity(ActivityEvidence(current=Activity.ACTIVE, screen=WORKS, reported=claim), SIGNS)
-        is claim
+        judge_activity(ActivityEvidence(current=Activity.ACTIVE, screen=WORKING, reported=report), SIGNS)
+        is report
     )
 
 
-def test_a_bell_is_a_call_only_where_the_screen_says_nothing_and_after_a_moment() -> None:
-    rings = ActivityEvidence(current=Activity.ACTIVE, notification="it rang the bell", silent_seconds=1)
-    assert judge_activity(rings, SIGNS) == JudgedActivity(Activity.ASKING, "it rang the bell")
+def test_a_bell_means_asking_only_if_the_screen_matches_no_pattern_and_after_a_delay() -> None:
+    with_bell = ActivityEvidence(current=Activity.ACTIVE, notification="it rang the bell", silent_seconds=1)
+    assert judge_activity(with_bell, SIGNS) == JudgedActivity(Activity.ASKING, "it rang the bell")
     busy = ActivityEvidence(
-        current=Activity.ACTIVE, notification="it rang the bell", silent_seconds=1, screen=WORKS
+        current=Activity.ACTIVE, notification="it rang the bell", silent_seconds=1, screen=WORKING
     )
-    assert judge_activity(busy, SIGNS) is WORKS
+    assert judge_activity(busy, SIGNS) is WORKING
     at_once = ActivityEvidence(current=Activity.ACTIVE, notification="it rang the bell", silent_seconds=0.1)
     assert judge_activity(at_once, SIGNS) is None
     assert seconds_to_next_check(at_once, SIGNS, in_turn=False) == pytest.approx(0.4)
@@ -121,19 +121,21 @@ def test_silence_ends_work_but_no_question() -> None:
     [
         ActivityEvidence(current=Activity.IDLE, silent_seconds=1),
         ActivityEvidence(current=Activity.IDLE, screen=JudgedActivity(Activity.IDLE, "a prompt")),
-        ActivityEvidence(current=Activity.ACTIVE, screen=WORKS),
+        ActivityEvidence(current=Activity.ACTIVE, screen=WORKING),
         ActivityEvidence(current=Activity.ASKING, silent_seconds=1),
     ],
 )
-def test_nobody_looks_again_at_what_silence_does_not_change(evidence: ActivityEvidence) -> None:
+def test_no_further_check_is_scheduled_if_silence_cannot_change_the_activity(
+    evidence: ActivityEvidence,
+) -> None:
     assert seconds_to_next_check(evidence, SIGNS, in_turn=False) is None
 
 
-def test_a_turn_is_over_only_when_it_has_looked_so_for_longer() -> None:
+def test_a_turn_ends_only_after_the_screen_was_idle_for_the_settle_time() -> None:
     idle = JudgedActivity(Activity.IDLE, "a prompt")
     assert required_stability(idle, SIGNS, in_turn=True) == 2
     assert required_stability(idle, SIGNS, in_turn=False) < 1
-    assert required_stability(WORKS, SIGNS, in_turn=True) < 1
+    assert required_stability(WORKING, SIGNS, in_turn=True) < 1
     looks_idle = ActivityEvidence(current=Activity.ACTIVE, screen=idle, silent_seconds=4)
     assert seconds_to_next_check(looks_idle, SIGNS, in_turn=True) == 6
 
@@ -147,7 +149,7 @@ def test_a_turn_is_over_only_when_it_has_looked_so_for_longer() -> None:
         (ScreenPatterns(silence=-1), "signs.silence"),
     ],
 )
-def test_signs_that_make_no_sense_are_refused(signs: ScreenPatterns, complaint: str) -> None:
+def test_invalid_screen_patterns_are_refused(signs: ScreenPatterns, complaint: str) -> None:
     with pytest.raises(Invalid, match=complaint):
         check_signs(signs, "mine.toml")
 
@@ -161,14 +163,12 @@ def test_signs_that_make_no_sense_are_refused(signs: ScreenPatterns, complaint: 
         (TypingKeys(echo=-1), "keys.echo"),
     ],
 )
-def test_keys_that_make_no_sense_are_refused(keys: TypingKeys, complaint: str) -> None:
+def test_invalid_typing_keys_are_refused(keys: TypingKeys, complaint: str) -> None:
     with pytest.raises(Invalid, match=complaint):
         check_keys(keys, "mine.toml")
 
 
-def test_the_documented_sign_of_a_prompt_matches_an_empty_prompt_whose_blank_the_screen_does_not_tell() -> (
-    None
-):
+def test_the_documented_idle_pattern_matches_an_empty_prompt_without_its_trailing_blank() -> None:
     for prompt in (">", "> ", "> half a line"):
         verdict = read_screen(SIGNS, f"hello\n{prompt}\n\n")
         assert verdict is not None and verdict.activity is Activity.IDLE

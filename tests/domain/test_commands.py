@@ -1,4 +1,4 @@
-"""What each order comes to, and the sentence of each refusal."""
+"""The facts that each order produces, and the sentence of each refusal."""
 
 from collections.abc import Callable
 from typing import Any
@@ -41,7 +41,7 @@ OPEN = about(
 OWNED = [*running("t", "command", "terminal"), *about("t", WorkerCommand(argv=("ls",), owner="a"))]
 BUSY = session(*AGENT, *OPEN, *OWNED, *running("other", "shell", "terminal"))
 ENDED = session(*AGENT, *about("a", WorkerExited(exit_code=0)))
-OVER = session(SessionEnd(status="completed", reason="user_request"))
+COMPLETED = session(SessionEnd(status="completed", reason="user_request"))
 
 
 def order(**more: Any) -> AddWorker:
@@ -49,7 +49,7 @@ def order(**more: Any) -> AddWorker:
 
 
 def closed(by: str) -> list[Draft]:
-    """What the agent of BUSY leaves open, closed."""
+    """Return the facts that close everything the agent of BUSY has open."""
     meta = {"bullpen": {"by": by}}
     facts = [
         Permission(id="p", tool_call={"toolCallId": "tool"}, options=[], status="cancelled", by=by),
@@ -60,7 +60,7 @@ def closed(by: str) -> list[Draft]:
     return [*(Draft(fact, "a", "auth") for fact in facts), Draft(WorkerTerminated(reason=by), "t", "command")]
 
 
-def test_a_worker_is_made_as_it_was_ordered() -> None:
+def test_a_worker_is_created_as_it_was_ordered() -> None:
     wanted = order(
         type="markdown", name=" Plan ", role=" docs ", agent_id="claude", agent_kind="pty", file_path="a.md"
     )
@@ -81,7 +81,7 @@ def test_a_worker_is_made_as_it_was_ordered() -> None:
     assert (sized.cols, sized.rows) == (1000, 1)
 
 
-def test_a_worker_without_a_name_is_called_after_its_type_and_gets_the_first_free_role() -> None:
+def test_a_worker_without_a_name_is_named_after_its_type_and_gets_the_first_free_role() -> None:
     for taken, role in (
         ((), "terminal"),
         (("terminal",), "terminal-2"),
@@ -92,12 +92,12 @@ def test_a_worker_without_a_name_is_called_after_its_type_and_gets_the_first_fre
         assert (draft.role, draft.fact.to_data()["name"]) == (role, "Terminal")
 
 
-def test_a_role_that_ended_is_started_again_in_the_size_that_was_ordered() -> None:
+def test_a_worker_that_ended_is_restarted_in_its_role_with_the_ordered_size() -> None:
     draft = commands.add_worker(ENDED, order(role="auth", cols=90, rows=30))
     assert draft == Draft(spawning(run=2, agent_id="claude", agent_kind="acp", cols=90, rows=30), "a", "auth")
 
 
-def test_a_restart_keeps_everything_that_is_not_ordered_otherwise() -> None:
+def test_a_restart_keeps_every_field_that_the_order_does_not_change() -> None:
     again = spawning(run=2, agent_id="claude", agent_kind="acp", cols=100, rows=40)
     assert commands.restart_worker(ENDED, "a") == Draft(again, "a", "auth")
     automatic = commands.restart_worker(ENDED, "a", automatic=True).fact
@@ -111,7 +111,7 @@ def test_a_restart_keeps_everything_that_is_not_ordered_otherwise() -> None:
     assert commands.restart_worker(document, "d") == Draft(expected, "d", "docs")
 
 
-def test_an_agent_that_begins_anew_forgets_its_conversation() -> None:
+def test_an_agent_restarted_with_a_new_conversation_forgets_the_old_one() -> None:
     again = commands.restart_worker(ENDED, "a")
     assert commands.restart_with_new_conversation(ENDED, "a") == [
         again,
@@ -128,7 +128,7 @@ def test_another_worker_in_a_role_has_the_name_of_the_one_before() -> None:
     assert failed == Draft(WorkerFailed(error="no such place"), "w", "auth")
 
 
-def test_an_agent_that_is_halted_closes_what_it_has_open_and_then_ends() -> None:
+def test_ending_a_run_for_a_restart_first_closes_what_the_agent_has_open() -> None:
     assert commands.end_run_for_restart(BUSY, "a") == [
         *closed("restarted"),
         Draft(WorkerExited(), "a", "auth"),
@@ -139,7 +139,7 @@ def test_an_agent_that_is_halted_closes_what_it_has_open_and_then_ends() -> None
     assert commands.end_run_for_restart(starting, "a") == [Draft(failure, "a", "auth")]
 
 
-def test_a_worker_that_ends_closes_what_it_has_open_and_ends_once() -> None:
+def test_ending_a_worker_closes_what_it_has_open_and_ends_it_once() -> None:
     drafts = commands.end_worker(BUSY, "a", "user_request")
     gone = Draft(WorkerTerminated(reason="user_request"), "a", "auth")
     assert drafts == [*closed("user_request"), gone]
@@ -150,7 +150,8 @@ def test_a_worker_that_ends_closes_what_it_has_open_and_ends_once() -> None:
 def test_a_session_ends_after_all_of_its_workers_each_once() -> None:
     drafts = commands.end_session(BUSY, SessionStatus.COMPLETED, "user_request", "why")
     gone = [
-        Draft(WorkerTerminated(reason="user_request"), *who) for who in (("a", "auth"), ("other", "shell"))
+        Draft(WorkerTerminated(reason="user_request"), *worker)
+        for worker in (("a", "auth"), ("other", "shell"))
     ]
     end = SessionEnd(status="completed", reason="user_request", detail="why")
     assert drafts == [*closed("user_request"), *gone, Draft(end)]
@@ -160,13 +161,13 @@ def test_a_session_ends_after_all_of_its_workers_each_once() -> None:
     ]
 
 
-def test_a_worker_ends_once_though_its_owner_comes_after_it() -> None:
+def test_a_worker_ends_once_even_if_its_owner_is_listed_after_it() -> None:
     owner_last = session(*OWNED, *AGENT)
     ended = [each.worker_id for each in commands.end_session(owner_last, SessionStatus.COMPLETED, "x")]
     assert ended == ["t", "a", None]
 
 
-def test_a_session_changes_only_where_something_is_different() -> None:
+def test_a_session_changes_only_in_fields_with_a_new_value() -> None:
     change = commands.change_session
     assert change(session(), " new ", None) == [Draft(SessionChanged(title="new"))]
     assert change(session(), None, "terminate") == [Draft(SessionChanged(on_last_disconnect="terminate"))]
@@ -190,7 +191,7 @@ KINDS = "a worker's type is one of agent, terminal, diff, markdown, not toaster"
     ("act", "error", "sentence"),
     [
         (
-            lambda: commands.add_worker(OVER, order()),
+            lambda: commands.add_worker(COMPLETED, order()),
             Conflict,
             "the session is completed and takes no more orders",
         ),
@@ -231,7 +232,7 @@ KINDS = "a worker's type is one of agent, terminal, diff, markdown, not toaster"
             "the worker in role auth is active; only one that ended can be restarted",
         ),
         (
-            lambda: commands.start_in_role(OVER, order(role="x")),
+            lambda: commands.start_in_role(COMPLETED, order(role="x")),
             Conflict,
             "the session is completed and takes no more orders",
         ),
@@ -247,20 +248,20 @@ KINDS = "a worker's type is one of agent, terminal, diff, markdown, not toaster"
             "the role auth belongs to a agent",
         ),
         (
-            lambda: commands.restart_worker(OVER, "a"),
+            lambda: commands.restart_worker(COMPLETED, "a"),
             Conflict,
             "the session is completed and takes no more orders",
         ),
         (lambda: commands.restart_worker(ENDED, "x"), NotFound, "no worker x in session s"),
         (
-            lambda: commands.end_run_for_restart(OVER, "a"),
+            lambda: commands.end_run_for_restart(COMPLETED, "a"),
             Conflict,
             "the session is completed and takes no more orders",
         ),
         (lambda: commands.end_run_for_restart(ENDED, "x"), NotFound, "no worker x in session s"),
         (lambda: commands.end_worker(ENDED, "x", "y"), NotFound, "no worker x in session s"),
         (
-            lambda: commands.end_session(OVER, SessionStatus.ERROR, "x"),
+            lambda: commands.end_session(COMPLETED, SessionStatus.ERROR, "x"),
             Conflict,
             "the session is completed and takes no more orders",
         ),
@@ -277,7 +278,7 @@ KINDS = "a worker's type is one of agent, terminal, diff, markdown, not toaster"
         ),
     ],
 )
-def test_an_order_that_cannot_be_is_refused_in_a_sentence(
+def test_an_invalid_order_is_refused_with_a_sentence(
     act: Callable[[], object], error: type[Exception], sentence: str
 ) -> None:
     with pytest.raises(error) as refused:

@@ -1,4 +1,4 @@
-"""The facts of a conversation have the contract's shapes, and add up to what a new process needs."""
+"""The facts of a conversation have the documented fields, and their fold gives what a new process needs."""
 
 import json
 from typing import Any
@@ -110,17 +110,17 @@ def after(*facts: Fact, state: Conversation | None = None) -> Conversation:
         (Diagnostic(text="x"), "diagnostic", {"text": "x"}),
     ],
 )
-def test_a_fact_has_the_shape_of_the_contract(fact: Fact, type: str, data: Any) -> None:
+def test_a_fact_has_the_documented_fields(fact: Fact, type: str, data: Any) -> None:
     assert fact.type == type
     assert json.loads(json.dumps(fact.to_data())) == data
     assert read_fact(type, data) == fact
 
 
-def test_own_words_that_are_no_object_are_kept_as_unknown() -> None:
+def test_data_of_a_tool_call_that_is_not_an_object_is_kept_as_unknown() -> None:
     assert read_fact("tool_call", [1]) == Unknown(name="tool_call", data=[1])
 
 
-def test_a_request_is_named_by_its_place_and_fits_into_a_path() -> None:
+def test_a_request_id_contains_its_offset_and_fits_into_a_path() -> None:
     id = request_id("3f0f5b4e-7a52-4e5b-9d0e-6a1c2b3d4e5f", 12, 1 << 50)
     assert id == f"3f0f5b4e-7a52-4e5b-9d0e-6a1c2b3d4e5f.12.{1 << 50}"
     assert is_safe_id(id)
@@ -144,7 +144,7 @@ def test_requests_are_in_flight_until_they_are_answered() -> None:
     assert not done.replaying
 
 
-def test_a_question_open_survives_until_somebody_answers() -> None:
+def test_a_permission_stays_open_until_it_is_answered() -> None:
     received = RequestReceived(id="w.1.5", rpc_id="u", method="session/request_permission")
     asked = after(received, ASKED)
     assert asked.asking
@@ -165,7 +165,7 @@ def test_a_form_is_open_until_it_is_accepted_declined_or_cancelled() -> None:
     assert not after(Question(id="q", message="?", status="declined"), state=asked).asking
 
 
-def test_a_turn_is_open_from_start_to_end_and_knows_it_is_being_cancelled() -> None:
+def test_a_turn_is_open_from_start_to_end_and_records_that_it_is_being_cancelled() -> None:
     running = after(TurnStart(prompt_id="p"), ToolCall(call={"toolCallId": "t"}))
     assert running.turn is not None
     assert not running.turn.cancelling
@@ -176,20 +176,24 @@ def test_a_turn_is_open_from_start_to_end_and_knows_it_is_being_cancelled() -> N
     assert (ended.turn, ended.tools) == (None, {})
 
 
-def test_text_is_open_until_its_last_piece() -> None:
-    saying = after(AgentMessage(text="a", partial=True, message_id="m"))
-    assert saying.block == OpenTextBlock("agent_message", "m")
-    assert after(AgentMessage(text="", partial=False, message_id="m"), state=saying).block is None
+def test_a_text_block_is_open_until_its_last_piece() -> None:
+    open_text = after(AgentMessage(text="a", partial=True, message_id="m"))
+    assert open_text.block == OpenTextBlock("agent_message", "m")
+    assert after(AgentMessage(text="", partial=False, message_id="m"), state=open_text).block is None
 
 
-def test_a_permission_brings_in_a_tool_call_that_was_never_announced() -> None:
+def test_a_permission_opens_a_tool_call_that_was_never_announced() -> None:
     state = after(ASKED, ToolCallUpdate(call={"toolCallId": "t", "title": "x", "status": "in_progress"}))
     assert state.tools == {"t": {"toolCallId": "t", "title": "x", "status": "in_progress"}}
 
 
-def test_what_the_agent_can_is_what_it_said() -> None:
-    said = {"loadSession": True, "sessionCapabilities": {"resume": {}, "list": None}, "promptCapabilities": 5}
-    state = after(AgentInitialized(result={"agentCapabilities": said}))
+def test_an_agent_has_the_capabilities_that_it_announced() -> None:
+    capabilities = {
+        "loadSession": True,
+        "sessionCapabilities": {"resume": {}, "list": None},
+        "promptCapabilities": 5,
+    }
+    state = after(AgentInitialized(result={"agentCapabilities": capabilities}))
     assert state.has_capability("loadSession")
     assert state.has_capability("sessionCapabilities", "resume")
     assert not state.has_capability("sessionCapabilities", "list")
@@ -197,7 +201,7 @@ def test_what_the_agent_can_is_what_it_said() -> None:
     assert not Conversation().has_capability("loadSession")
 
 
-def test_the_settings_of_a_session_follow_what_is_said_of_them() -> None:
+def test_the_settings_of_a_session_follow_its_updates() -> None:
     modes = {"currentModeId": "a", "availableModes": [{"id": "a"}, {"id": "b"}]}
     state = after(
         AgentSession(acp_session_id="s", how="new", modes=modes, models={"currentModelId": "x"}),
@@ -212,7 +216,7 @@ def test_the_settings_of_a_session_follow_what_is_said_of_them() -> None:
     assert (state.session.config_options, state.session.commands) == ([{"id": "o"}], [{"name": "c"}])
 
 
-def test_settings_said_before_the_session_is_made_are_not_lost() -> None:
+def test_settings_that_come_before_the_session_are_kept() -> None:
     early = after(CommandsAvailable(commands=[{"name": "c"}]))
     assert early.acp_session_id is None
     made = after(AgentSession(acp_session_id="s", how="new"), state=early)
@@ -221,14 +225,14 @@ def test_settings_said_before_the_session_is_made_are_not_lost() -> None:
     assert made.session.commands == [{"name": "c"}]
 
 
-def test_a_session_loaded_again_is_as_old_as_it_was() -> None:
+def test_a_loaded_session_keeps_its_creation_time() -> None:
     old = after(AgentSession(acp_session_id="s", how="new"))
     again = after(TurnStart(prompt_id="p"), AgentSession(acp_session_id="s", how="load"), state=old)
     assert again.session is not None
     assert again.session.since == 10
 
 
-def test_usage_adds_up_from_what_is_said() -> None:
+def test_usage_is_merged_from_its_updates() -> None:
     state = after(Usage(used=1, size=2), Usage(turn={"in": 3}), Usage(used=5, size=2, cost={"amount": 1}))
     assert state.usage == Usage(used=5, size=2, cost={"amount": 1}, turn={"in": 3})
 
@@ -242,7 +246,7 @@ def test_usage_adds_up_from_what_is_said() -> None:
         WorkerSpawning(worker_type="agent", name="w", run=2, workspace="/p"),
     ],
 )
-def test_a_process_takes_what_was_in_flight_with_it_but_not_its_session(end: Fact) -> None:
+def test_the_end_of_a_process_closes_what_was_in_flight_and_keeps_the_session(end: Fact) -> None:
     state = after(
         AgentInitialized(result={}),
         AgentSession(acp_session_id="s", how="new"),

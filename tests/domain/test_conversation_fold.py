@@ -1,4 +1,4 @@
-"""What each fact changes in a conversation, and that it changes nothing else."""
+"""Each fact changes certain fields of a conversation and nothing else."""
 
 from typing import Any
 
@@ -76,11 +76,11 @@ FULL = Conversation(
     recap=True,
 )
 NOW = 99
-UNTIL_NEXT = {"session", "plan", "usage", "recap"}  # what a process leaves behind
+KEPT_FIELDS = {"session", "plan", "usage", "recap"}  # that remain after the end of a process
 
 
 def changes(fact: Fact, state: Conversation = FULL) -> dict[str, Any]:
-    """The fields that are different after the fact, with their new values."""
+    """Return the fields that differ after the fact, with their new values."""
     after = asdict(fold_conversation(state, Event(1, NOW, fact, "w", "w")))
     return {name: value for name, value in after.items() if value != getattr(state, name)}
 
@@ -191,23 +191,23 @@ NEW_QUESTION = Question(id="n", message="!", status="pending")
         (Diagnostic(text="x"), {}),
     ],
 )
-def test_a_fact_changes_only_what_it_tells(fact: Fact, expected: dict[str, Any]) -> None:
+def test_a_fact_changes_only_its_own_fields(fact: Fact, expected: dict[str, Any]) -> None:
     assert changes(fact) == expected
 
 
-def test_a_reset_leaves_the_process_and_its_traffic() -> None:
+def test_a_reset_keeps_the_agent_and_the_traffic_of_its_process() -> None:
     event = Event(1, NOW, ConversationReset(), "w", "w")
     assert fold_conversation(FULL, event) == Conversation(traffic=FULL.traffic, agent=FULL.agent)
 
 
-def test_the_end_of_a_process_leaves_what_the_next_one_goes_on_with() -> None:
+def test_the_end_of_a_process_keeps_the_fields_that_the_next_one_needs() -> None:
     after = fold_conversation(FULL, Event(1, NOW, WorkerExited(), "w", "w"))
-    left = {name for name, value in asdict(after).items() if value != getattr(Conversation(), name)}
-    assert left == UNTIL_NEXT
-    assert all(getattr(after, name) == getattr(FULL, name) for name in UNTIL_NEXT)
+    kept = {name for name, value in asdict(after).items() if value != getattr(Conversation(), name)}
+    assert kept == KEPT_FIELDS
+    assert all(getattr(after, name) == getattr(FULL, name) for name in KEPT_FIELDS)
 
 
-def test_a_first_session_is_no_new_one_to_what_was_said() -> None:
+def test_only_a_session_that_replaces_another_needs_a_recap() -> None:
     fact = AgentSession(acp_session_id="a", how="new")
     assert changes(fact, Conversation()) == {"session": AcpSession(id="a", since=NOW)}
     same = Conversation(session=AcpSession(id="a", since=3))
@@ -225,7 +225,7 @@ def test_a_first_session_is_no_new_one_to_what_was_said() -> None:
         (ModelChanged(model_id="m"), AcpSession(id="", since=NOW, models={"currentModelId": "m"})),
     ],
 )
-def test_a_setting_may_come_before_the_session(fact: Fact, expected: AcpSession) -> None:
+def test_a_setting_may_come_before_its_session(fact: Fact, expected: AcpSession) -> None:
     assert changes(fact, Conversation()) == {"session": expected}
 
 
@@ -235,14 +235,14 @@ def test_cancelling_needs_a_turn() -> None:
     }
 
 
-def test_a_conversation_repeats_its_history_while_it_is_attached_again() -> None:
+def test_history_is_replayed_while_a_session_is_loaded_or_resumed() -> None:
     for method, replaying in (("session/load", True), ("session/resume", True), ("session/new", False)):
         state = Conversation(traffic=RunTraffic(calls={1: CALL, 2: PendingCall(method=method, since=1)}))
         assert state.replaying is replaying
     assert not Conversation().replaying
 
 
-def test_a_conversation_tells_what_it_waits_for_and_can() -> None:
+def test_a_conversation_knows_its_open_questions_and_capabilities() -> None:
     assert [FULL.asking, Conversation().asking] == [True, False]
     assert Conversation(questions=FULL.questions).asking
     assert Conversation(permissions=FULL.permissions).asking

@@ -1,4 +1,4 @@
-"""How a conversation is gone back to, what is closed when it stops, and what is chosen."""
+"""How a conversation is attached again, what is closed when it stops, and which options are chosen."""
 
 from typing import Any
 
@@ -42,40 +42,40 @@ def capable_of(capabilities: dict[str, Any]) -> Conversation:
         ({}, ["session/new"]),
     ],
 )
-def test_the_ladder_back_has_the_rungs_the_agent_offers(
+def test_a_session_is_attached_by_the_methods_that_the_agent_offers(
     capabilities: dict[str, Any], expected: list[str]
 ) -> None:
     assert reattach_methods(capable_of(capabilities), AgentQuirks(), now=1000) == expected
 
 
-def test_who_never_had_a_session_gets_a_new_one() -> None:
+def test_an_agent_without_a_session_gets_a_new_one() -> None:
     assert reattach_methods(
         after(AgentInitialized(result={"agentCapabilities": BOTH})), AgentQuirks(), now=10**6
     ) == ["session/new"]
 
 
-def test_a_session_that_loading_would_destroy_is_not_loaded() -> None:
+def test_a_session_is_not_loaded_before_the_time_of_its_quirk() -> None:
     state = capable_of({"loadSession": True})
     assert reattach_methods(state, AgentQuirks(load_after=60), now=60_999) == ["session/new"]
     assert reattach_methods(state, AgentQuirks(load_after=60), now=61_000) == ["session/load", "session/new"]
 
 
-def test_everything_open_is_cancelled_when_nothing_more_will_come() -> None:
+def test_everything_open_is_cancelled_when_a_conversation_ends() -> None:
     state = after(
         Permission(id="p", tool_call={"toolCallId": "t"}, options=[1], status="pending"),
         Question(id="q", message="?", status="pending"),
         ToolCall(call={"toolCallId": "u"}),
     )
-    told = [fact.to_data() for fact in cancel_open_items(state, by="ann")]
-    assert [each["status"] for each in told] == ["cancelled"] * 4
-    assert told[0] == {
+    closed = [fact.to_data() for fact in cancel_open_items(state, by="ann")]
+    assert [each["status"] for each in closed] == ["cancelled"] * 4
+    assert closed[0] == {
         "id": "p",
         "toolCall": {"toolCallId": "t"},
         "options": [1],
         "status": "cancelled",
         "by": "ann",
     }
-    assert [each["toolCallId"] for each in told[2:]] == ["t", "u"]
+    assert [each["toolCallId"] for each in closed[2:]] == ["t", "u"]
 
 
 def test_an_option_is_chosen_by_its_kind_and_answered_with_its_id() -> None:
@@ -98,7 +98,7 @@ def can_log_in(*methods: Any) -> Conversation:
     return after(AgentInitialized(result={"authMethods": list(methods)}))
 
 
-def test_an_agent_whose_key_is_set_logs_in_by_itself() -> None:
+def test_an_agent_whose_variable_is_set_is_logged_in_automatically() -> None:
     state = can_log_in(
         {"id": "web", "name": "Web"}, {"type": "env_var", "id": "key", "vars": [{"name": "A_KEY"}]}
     )
@@ -106,20 +106,20 @@ def test_an_agent_whose_key_is_set_logs_in_by_itself() -> None:
     assert auth_method(state, agent(), {"OTHER"}) is None
 
 
-def test_methods_that_make_no_sense_are_passed_over() -> None:
+def test_invalid_login_methods_are_ignored() -> None:
     odd = [5, {"id": [1]}, {"type": "env_var", "id": "x", "vars": [{"name": ["A_KEY"]}]}, {"type": "env_var"}]
     assert auth_method(can_log_in(*odd), agent(auth={"A_KEY": "key"}), {"A_KEY"}) is None
     assert login_command(can_log_in(*odd), agent()) == ()
 
 
-def test_a_definition_knows_which_key_is_for_which_method() -> None:
+def test_a_definition_maps_variables_to_login_methods() -> None:
     definition = agent(auth={"A_KEY": "key", "B_KEY": "other"})
     state = can_log_in({"id": "key", "name": "Key"})
     assert auth_method(state, definition, {"A_KEY", "B_KEY"}) == "key"
     assert auth_method(state, definition, {"B_KEY"}) is None
 
 
-def test_logging_in_by_hand_is_the_agents_own_command_or_the_definitions() -> None:
+def test_the_login_command_is_that_of_the_agent_or_of_its_definition() -> None:
     definition = agent(login_command=("agent", "login"))
     assert login_command(can_log_in({"id": "web"}), definition) == ("agent", "login")
     terminal = {"type": "terminal", "id": "t", "name": "Login", "args": ["--login"]}

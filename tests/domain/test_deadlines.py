@@ -1,4 +1,4 @@
-"""Which deadlines a session has."""
+"""The deadlines of a session."""
 
 from bullpen.domain.conversation import NoticeSent, Permission, TurnStart
 from bullpen.domain.deadlines import CancelDeadline, PermissionDeadline, TimeoutSettings, deadlines
@@ -21,15 +21,15 @@ def session(*facts: Fact) -> Snapshot:
     return snapshot
 
 
-def test_a_permission_is_due_some_time_after_it_was_asked() -> None:
+def test_a_permission_has_a_deadline_after_its_timeout() -> None:
     assert list(deadlines(session(TURN, ASKED), BOTH)) == [PermissionDeadline("p", 10_000)]
 
 
-def test_a_cancelled_turn_is_due_until_it_has_ended() -> None:
+def test_a_cancelled_turn_has_a_deadline_until_it_ends() -> None:
     assert list(deadlines(session(TURN), BOTH)) == []
     assert list(deadlines(session(TURN, CANCEL), BOTH)) == [CancelDeadline("w", "t", 30)]
     assert list(deadlines(session(TURN, CANCEL, WorkerTerminated(reason="x")), BOTH)) == []
 
 
-def test_who_has_all_the_time_has_no_deadlines() -> None:
+def test_without_timeouts_there_are_no_deadlines() -> None:
     assert list(deadlines(session(TURN, ASKED, CANCEL), TimeoutSettings())) == []

@@ -1,8 +1,8 @@
-"""What any program we start inherits."""
+"""The environment variables that a child inherits from the server."""
 
 from bullpen.domain.environment import PERSONAL, inherited_environment
 
-OURS = {
+SERVER_ENVIRONMENT = {
     "PATH": "/bin",
     "LC_TIME": "C",
     "https_proxy": "http://proxy",
@@ -13,13 +13,18 @@ OURS = {
 }
 
 
-def test_locale_and_proxy_pass_and_nothing_else() -> None:
-    assert inherited_environment(OURS).keys() == {"PATH", "LC_TIME", "https_proxy"}
+def test_a_child_inherits_only_path_locale_and_proxy() -> None:
+    assert inherited_environment(SERVER_ENVIRONMENT).keys() == {"PATH", "LC_TIME", "https_proxy"}
 
 
-def test_what_a_person_runs_may_reach_the_keys_of_that_person() -> None:
-    assert inherited_environment(OURS, PERSONAL).keys() == {"PATH", "LC_TIME", "https_proxy", "SSH_AUTH_SOCK"}
+def test_a_program_of_the_user_inherits_the_ssh_agent() -> None:
+    assert inherited_environment(SERVER_ENVIRONMENT, PERSONAL).keys() == {
+        "PATH",
+        "LC_TIME",
+        "https_proxy",
+        "SSH_AUTH_SOCK",
+    }
 
 
-def test_our_own_secrets_never_pass() -> None:
-    assert "BULLPEN_TOKEN" not in inherited_environment(OURS, ["BULLPEN_TOKEN"])
+def test_the_secrets_of_bullpen_are_never_inherited() -> None:
+    assert "BULLPEN_TOKEN" not in inherited_environment(SERVER_ENVIRONMENT, ["BULLPEN_TOKEN"])

@@ -1,4 +1,4 @@
-"""What a user is told about exceptions that are not mistakes in the program."""
+"""The sentences for exceptions that are not errors in the program."""
 
 import errno
 
@@ -24,13 +24,13 @@ FULL = OSError(errno.EMFILE, "too many")
         (ExceptionGroup("x", [FULL, MemoryError()]), "the server has too many open files"),
     ],
 )
-def test_a_failure_of_the_machine_is_named(error: Exception, sentence: str) -> None:
+def test_a_failure_of_the_machine_has_its_own_sentence(error: Exception, sentence: str) -> None:
     explained = explain(error)
     assert type(explained) is Unavailable
     assert str(explained) == describe_failure(error) == sentence
 
 
-def test_a_refusal_explains_itself() -> None:
+def test_a_refusal_keeps_its_own_sentence() -> None:
     assert explain(REFUSED) is REFUSED
     assert explain(ExceptionGroup("x", [ExceptionGroup("y", [REFUSED])])) is REFUSED
     assert describe_failure(REFUSED) == "no"
@@ -45,6 +45,6 @@ def test_a_refusal_explains_itself() -> None:
         ExceptionGroup("x", [FULL, KeyError("x")]),
     ],
 )
-def test_a_mistake_in_the_program_is_not_explained(error: Exception) -> None:
+def test_an_error_in_the_program_is_reported_as_internal(error: Exception) -> None:
     assert explain(error) is None
     assert describe_failure(error) == "internal error"

@@ -1,4 +1,4 @@
-"""What waits for a person in one session, and the order over all of them."""
+"""The inbox items of one session, and the order of items over all sessions."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ def item(**more: Any) -> InboxItem:
     return InboxItem(**(fields | {"agent_id": "claude"} | more))
 
 
-def test_every_open_question_waits_with_all_a_person_needs_to_answer_it() -> None:
+def test_every_open_question_has_an_item_with_all_that_a_user_needs_to_answer() -> None:
     assert open_items(ASKED) == [
         item(
             id="p1", kind="permission", since=6000, text="rm -rf", tool_call=CALL, options=[{"optionId": "y"}]
@@ -38,14 +38,16 @@ def test_every_open_question_waits_with_all_a_person_needs_to_answer_it() -> Non
     ]
 
 
-def test_nothing_waits_that_was_answered_or_has_ended() -> None:
+def test_questions_that_were_answered_or_whose_worker_ended_have_no_item() -> None:
     assert open_items(after(ASKED, SessionEnd(status="completed", reason="x"))) == []
     ended = after(ASKED, *about("a", WorkerExited()), *about("p", WorkerExited()))
     assert open_items(ended) == []
-    calm = after(ASKED, *about("p", WorkerActivity(activity="active", why="x")))
-    assert [each.kind for each in open_items(calm)] == ["permission", "question"]
-    spoken = session(*AGENTS, *about("a", ASKS))  # what it asks is told by its own protocol
-    assert open_items(spoken) == []
+    continuing = after(ASKED, *about("p", WorkerActivity(activity="active", why="x")))
+    assert [each.kind for each in open_items(continuing)] == ["permission", "question"]
+    acp_agent_asks = session(
+        *AGENTS, *about("a", ASKS)
+    )  # an ACP agent asks by its protocol, not by its activity
+    assert open_items(acp_agent_asks) == []
 
 
 def test_a_tool_call_without_a_title_is_named_by_its_kind() -> None:

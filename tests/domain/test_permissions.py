@@ -1,4 +1,4 @@
-"""Questions that wait for a person: the first answer wins, and a second one is told so."""
+"""Open permissions and questions: the first answer counts, and a second one is a conflict."""
 
 import msgspec
 import pytest
@@ -32,7 +32,7 @@ def test_open_permissions_are_listed_oldest_first() -> None:
     assert snapshot.permissions[0].worker.id == "w"
 
 
-def test_an_answer_names_its_option_and_who_gave_it() -> None:
+def test_an_answer_records_its_option_and_its_user() -> None:
     worker_id, fact = answer_permission(session(asked("a")), "a", "y", "ada")
     assert (worker_id, fact.status, fact.option_id, fact.by) == ("w", "selected", "y", "ada")
     assert fact.options == OPTIONS
@@ -46,7 +46,7 @@ def test_the_second_answer_is_a_conflict() -> None:
         answer_permission(after, "a", "y", "bob")
 
 
-def test_an_option_or_a_permission_that_is_not_there_is_refused() -> None:
+def test_an_unknown_option_or_permission_is_refused() -> None:
     with pytest.raises(Invalid, match="the options are y"):
         answer_permission(session(asked("a")), "a", "maybe", "ada")
     with pytest.raises(NotFound):
@@ -66,7 +66,7 @@ def test_a_form_is_accepted_with_its_content_declined_or_cancelled() -> None:
         answer_question(session(form), "q", "maybe", None, "ada")
 
 
-def test_the_agent_a_session_was_made_with_is_known_until_it_has_answered() -> None:
+def test_the_founder_of_a_session_is_known_until_it_has_answered() -> None:
     assert session().founder == "w"
     assert session(AgentMessage(text="x", partial=True)).founder is None
     assert session(WorkerFailed(error="x")).founder == "w"
@@ -76,7 +76,7 @@ def test_the_agent_a_session_was_made_with_is_known_until_it_has_answered() -> N
     assert later.founder is None
 
 
-def test_a_snapshot_in_mid_conversation_can_be_saved_and_read_back() -> None:
+def test_a_snapshot_in_the_middle_of_a_conversation_can_be_saved_and_read_back() -> None:
     received = RequestReceived(id="a", rpc_id=0, method="session/request_permission")
     snapshot = session(received, asked("a"))
     assert msgspec.json.decode(msgspec.json.encode(snapshot), type=Snapshot) == snapshot

@@ -1,4 +1,4 @@
-"""Which agent a prompt is for, what is passed on with it, and when a queued message may go."""
+"""The agent that a prompt is for, the content forwarded with it, and when a queued message may be sent."""
 
 from collections.abc import Callable
 from typing import Any
@@ -21,12 +21,12 @@ from bullpen.domain.prompts import ForwardSource, Prompt, PromptRoute
 from bullpen.domain.queue import QueueAdded, QueueConfigured, QueueFailed, QueuePaused
 from domain.folding import about, running, session
 
-TALKS = AgentSession(acp_session_id="s", how="new")
-FIRST = [*running("a", "auth"), *about("a", TALKS)]
-SECOND = [*running("b", "docs"), *about("b", TALKS)]
+HAS_SESSION = AgentSession(acp_session_id="s", how="new")
+FIRST = [*running("a", "auth"), *about("a", HAS_SESSION)]
+SECOND = [*running("b", "docs"), *about("b", HAS_SESSION)]
 SHELL = running("t", "shell", "terminal")
 BOTH = session(*SHELL, *FIRST, *SECOND)
-TYPED = [*running("p", "pty", agent_kind="pty")]
+TERMINAL_AGENT = [*running("p", "pty", agent_kind="pty")]
 NOW = 10**6
 
 
@@ -42,7 +42,7 @@ def delay(seconds: float) -> Fact:
     return QueueConfigured(enabled=True, delay_seconds=seconds, max_size=10, auto_generate_titles=True)
 
 
-def test_a_prompt_is_for_the_agent_that_is_named_or_the_first() -> None:
+def test_a_prompt_is_for_the_named_agent_or_else_for_the_first_one() -> None:
     for wanted, expected in (
         ((None, None), "a"),
         (("b", None), "b"),
@@ -59,12 +59,12 @@ def test_a_prompt_is_for_the_agent_that_is_named_or_the_first() -> None:
     assert first.id == "b"
 
 
-def test_what_is_passed_on_stands_below_what_the_person_says() -> None:
+def test_forwarded_content_follows_the_text_of_the_user() -> None:
     origin = prompts.resolve_source(BOTH, ForwardSource(role="docs", what="diff"))
     assert origin == ForwardedFrom(worker_id="b", role="docs", what="diff")
     heading = "What has changed in the workspace of docs:"
-    passed = prompts.with_forwarded_text(order(text="look", sender="me", busy="reject"), origin, "+1")
-    assert passed == order(text=f"look\n\n{heading}\n\n+1", sender="me", busy="reject", origin=origin)
+    forwarded = prompts.with_forwarded_text(order(text="look", sender="me", busy="reject"), origin, "+1")
+    assert forwarded == order(text=f"look\n\n{heading}\n\n+1", sender="me", busy="reject", origin=origin)
     assert prompts.with_forwarded_text(order(text=" "), origin, "+1").text == f"{heading}\n\n+1"
     answer = prompts.resolve_source(BOTH, ForwardSource(worker_id="a"))
     assert answer == ForwardedFrom(worker_id="a", role="auth", what="answer")
@@ -130,7 +130,7 @@ ENDED = session(*FIRST, *about("a", WorkerExited(exit_code=0)))
         ),
     ],
 )
-def test_a_prompt_that_cannot_be_is_refused_in_a_sentence(
+def test_an_invalid_prompt_is_refused_with_a_sentence(
     act: Callable[[], object], error: type[Exception], sentence: str
 ) -> None:
     with pytest.raises(error) as refused:
@@ -149,14 +149,14 @@ def idle(activity: str = "idle") -> list[Draft]:
         (running("a", "auth"), False),
         ([*FIRST, *about("a", TURN)], False),
         ([*FIRST, *about("a", WorkerFailed(error="x"))], False),
-        (TYPED, False),
-        ([*TYPED, *idle()], True),
-        ([*TYPED, *idle("active")], False),
-        ([*TYPED, *idle(), *about("p", TURN)], False),
+        (TERMINAL_AGENT, False),
+        ([*TERMINAL_AGENT, *idle()], True),
+        ([*TERMINAL_AGENT, *idle("active")], False),
+        ([*TERMINAL_AGENT, *idle(), *about("p", TURN)], False),
         (SHELL, False),
     ],
 )
-def test_an_agent_is_free_between_its_turns(drafts: list[Draft], free: bool) -> None:
+def test_an_agent_accepts_a_prompt_only_between_its_turns(drafts: list[Draft], free: bool) -> None:
     snapshot = session(*drafts)
     (worker,) = snapshot.workers.values()
     assert prompts.accepts_prompt(snapshot, worker) is free
@@ -167,7 +167,7 @@ def sent(*queue: Fact, workers: list[Draft] | None = None, now: int = NOW) -> li
     return [(item.id, worker.id) for item, worker in prompts.sendable_items(snapshot, now)]
 
 
-def test_each_free_agent_gets_its_first_message() -> None:
+def test_each_idle_agent_gets_its_first_message() -> None:
     waiting = (message("1"), message("2"), message("3", worker_id="b"), message("4", worker_id="b"))
     assert sent(*waiting) == [("1", "a"), ("3", "b")]
     assert sent(*waiting, workers=[*FIRST, *about("a", TURN), *SECOND]) == [("3", "b")]
@@ -177,7 +177,7 @@ def test_each_free_agent_gets_its_first_message() -> None:
     assert sent(message("1", worker_id="x"), workers=[]) == []
 
 
-def test_a_busy_agent_holds_its_messages_and_no_others() -> None:
+def test_scheduled_and_paused_messages_are_not_sent_and_urgent_ones_are() -> None:
     later = message("1", scheduled_time=NOW + 1)
     assert sent(later, message("2")) == [("2", "a")]
     assert sent(later, message("2"), now=NOW + 1) == [("1", "a")]
@@ -188,26 +188,26 @@ def test_a_busy_agent_holds_its_messages_and_no_others() -> None:
 
 def test_a_message_is_due_after_the_delay_and_not_before_its_time() -> None:
     def due(queue: tuple[Fact, ...], now: int) -> int | None:
-        snapshot = session(*TYPED, *idle(), *queue)
+        snapshot = session(*TERMINAL_AGENT, *idle(), *queue)
         return prompts.due_time(snapshot, snapshot.queue.items[0], snapshot.worker("p"), now)
 
-    rest = 4000  # the agent came to rest with event 4
-    assert due((message("1"),), rest) == 0
-    assert due((message("1", scheduled_time=9),), rest) == 9
-    assert due((delay(2.5), message("1")), rest) == rest + 2500
-    assert due((delay(2.5), message("1", scheduled_time=rest + 9000)), rest) == rest + 9000
-    assert due((delay(2.5), message("1", scheduled_time=rest + 1)), rest) == rest + 2500
-    assert due((delay(2.5), message("1")), rest - 2500) == rest + 2500
-    assert due((delay(2.5), message("1")), rest - 2501) == 0  # the clock was set back
-    assert due((delay(2.5), QueuePaused(why="x"), message("1")), rest) is None
-    assert due((delay(2.5), QueuePaused(why="x"), message("1", urgent=True)), rest) == 0
+    idle_since = 4000  # the time of event 4
+    assert due((message("1"),), idle_since) == 0
+    assert due((message("1", scheduled_time=9),), idle_since) == 9
+    assert due((delay(2.5), message("1")), idle_since) == idle_since + 2500
+    assert due((delay(2.5), message("1", scheduled_time=idle_since + 9000)), idle_since) == idle_since + 9000
+    assert due((delay(2.5), message("1", scheduled_time=idle_since + 1)), idle_since) == idle_since + 2500
+    assert due((delay(2.5), message("1")), idle_since - 2500) == idle_since + 2500
+    assert due((delay(2.5), message("1")), idle_since - 2501) == 0  # the clock was set back
+    assert due((delay(2.5), QueuePaused(why="x"), message("1")), idle_since) is None
+    assert due((delay(2.5), QueuePaused(why="x"), message("1", urgent=True)), idle_since) == 0
 
 
 def next_due(*queue: Fact, workers: list[Draft] = FIRST, now: int = NOW) -> int | None:
     return prompts.next_due_time(session(*workers, *queue), now)
 
 
-def test_time_alone_brings_the_next_message_only_to_an_agent_that_is_free() -> None:
+def test_the_next_due_time_counts_only_scheduled_messages_of_idle_agents() -> None:
     soon, late = message("1", scheduled_time=NOW + 5), message("2", scheduled_time=NOW + 9)
     assert next_due(late, soon) == NOW + 5
     assert next_due(soon, late, now=NOW + 5) == NOW + 9

@@ -1,4 +1,4 @@
-"""The queue: what is waiting, in which order, and when it goes to its agent."""
+"""The queue: its messages, their order, and when each is sent to its agent."""
 
 import pytest
 from msgspec.structs import replace
@@ -68,12 +68,12 @@ def ids(held: Queue) -> list[str]:
     return [each.id for each in held.items]
 
 
-def three() -> Queue:
+def three_messages() -> Queue:
     return after(Queue(), *(Draft(item(id)) for id in "abc"))
 
 
-def test_messages_wait_in_the_order_they_came() -> None:
-    assert ids(three()) == ["a", "b", "c"]
+def test_messages_are_queued_in_the_order_of_their_arrival() -> None:
+    assert ids(three_messages()) == ["a", "b", "c"]
 
 
 @pytest.mark.parametrize("message", ["", " \n"])
@@ -86,13 +86,13 @@ def test_a_message_of_images_alone_is_not_empty() -> None:
     assert queue.enqueue(Queue(), item("a", "", image_ids=("i",)))
 
 
-def test_a_full_queue_takes_no_more() -> None:
-    full = Queue(items=three().items, settings=QueueSettings(max_size=3))
+def test_a_full_queue_refuses_a_message() -> None:
+    full = Queue(items=three_messages().items, settings=QueueSettings(max_size=3))
     with pytest.raises(QueueFull, match="3 messages"):
         queue.enqueue(full, item("d"))
 
 
-def test_a_queue_that_is_off_takes_nothing() -> None:
+def test_a_disabled_queue_refuses_a_message() -> None:
     with pytest.raises(Conflict, match="turned off"):
         queue.enqueue(Queue(settings=QueueSettings(enabled=False)), item("a"))
 
@@ -101,30 +101,30 @@ def test_a_queue_that_is_off_takes_nothing() -> None:
     ("id", "direction", "order"),
     [("b", "up", "bac"), ("b", "down", "acb"), ("a", "up", "abc"), ("c", "down", "abc"), ("c", "up", "acb")],
 )
-def test_a_message_moves_one_place_and_not_beyond_the_end(id: str, direction: str, order: str) -> None:
-    assert ids(after(three(), *queue.move(three(), id, direction))) == list(order)
+def test_a_message_moves_by_one_position_and_not_beyond_the_ends(id: str, direction: str, order: str) -> None:
+    assert ids(after(three_messages(), *queue.move(three_messages(), id, direction))) == list(order)
 
 
-def test_what_is_not_there_is_not_found() -> None:
+def test_a_change_of_an_unknown_message_is_refused() -> None:
     for act in (queue.remove, queue.move_to_front):
         with pytest.raises(NotFound):
-            act(three(), "x")
+            act(three_messages(), "x")
     with pytest.raises(NotFound):
-        queue.edit(three(), QueueEdited(id="x", message="new"))
+        queue.edit(three_messages(), QueueEdited(id="x", message="new"))
     with pytest.raises(NotFound):
-        queue.move(three(), "x", "up")
+        queue.move(three_messages(), "x", "up")
     with pytest.raises(Invalid):
-        queue.move(three(), "a", "sideways")
+        queue.move(three_messages(), "a", "sideways")
 
 
-def test_a_message_can_be_edited_removed_hurried_and_all_cleared() -> None:
-    edited = queue.edit(three(), QueueEdited(id="b", message="new"))
-    assert after(three(), edited).item("b").message == "new"
-    assert ids(after(three(), *queue.remove(three(), "b"))) == ["a", "c"]
-    hurried = after(three(), *queue.move_to_front(three(), "c"))
-    assert ids(hurried) == ["c", "a", "b"]
-    assert hurried.item("c").urgent
-    assert after(three(), *queue.clear(three())) == Queue()
+def test_messages_can_be_edited_removed_made_urgent_and_cleared() -> None:
+    edited = queue.edit(three_messages(), QueueEdited(id="b", message="new"))
+    assert after(three_messages(), edited).item("b").message == "new"
+    assert ids(after(three_messages(), *queue.remove(three_messages(), "b"))) == ["a", "c"]
+    urgent = after(three_messages(), *queue.move_to_front(three_messages(), "c"))
+    assert ids(urgent) == ["c", "a", "b"]
+    assert urgent.item("c").urgent
+    assert after(three_messages(), *queue.clear(three_messages())) == Queue()
     assert queue.clear(Queue()) == []
 
 
@@ -143,11 +143,14 @@ def test_settings_out_of_range_are_refused() -> None:
     assert after(Queue(), *queue.configure(Queue(), QueueSettings(max_size=2))).settings.max_size == 2
 
 
-def test_a_bad_turn_pauses_what_waits_but_not_what_was_meant_to_follow_it() -> None:
+def test_a_failed_turn_pauses_the_queue_unless_an_urgent_message_waits() -> None:
     assert queue.pause_after_failed_turn(Queue(), "cancelled") == []
-    assert queue.pause_after_failed_turn(three(), "cancelled") == [QueuePaused(why="cancelled")]
+    assert queue.pause_after_failed_turn(three_messages(), "cancelled") == [QueuePaused(why="cancelled")]
     assert (
-        queue.pause_after_failed_turn(after(three(), *queue.move_to_front(three(), "b")), "cancelled") == []
+        queue.pause_after_failed_turn(
+            after(three_messages(), *queue.move_to_front(three_messages(), "b")), "cancelled"
+        )
+        == []
     )
 
 
@@ -170,13 +173,13 @@ def order(**more: object) -> Prompt:
         ((*READY, item("a"), QueuePaused(why="x")), "queue", PromptRoute.SEND),
     ],
 )
-def test_a_prompt_goes_where_the_agent_allows(
+def test_the_route_of_a_prompt_depends_on_the_state_of_the_agent(
     facts: tuple[Fact, ...], busy: str, expected: PromptRoute
 ) -> None:
     assert prompts.route_prompt(session(*facts), order(busy=busy), NOW) is expected
 
 
-def test_a_prompt_is_refused_when_it_makes_no_sense() -> None:
+def test_an_invalid_prompt_is_refused() -> None:
     with pytest.raises(Conflict, match="busy"):
         prompts.route_prompt(session(*READY, TURN), order(busy="reject"), NOW)
     with pytest.raises(Conflict, match="exited; restart it"):
@@ -197,30 +200,30 @@ def sent(snapshot: Snapshot, now: int = 10**9) -> list[str]:
     return [each.id for each, _ in prompts.sendable_items(snapshot, now)]
 
 
-def test_the_first_that_is_not_held_goes_to_an_agent_that_is_free() -> None:
+def test_the_first_queued_message_is_sent_to_an_idle_agent() -> None:
     assert sent(session(*READY, item("a"), item("b"))) == ["a"]
     assert sent(session(*READY, TURN, item("a"))) == []
     assert sent(session(SPAWNING, item("a"))) == []
     assert sent(session(*READY, item("a"), QueueFailed(id="a", error="x"), item("b"))) == ["b"]
 
 
-def test_a_pause_holds_all_but_what_is_urgent() -> None:
+def test_a_paused_queue_sends_only_urgent_messages() -> None:
     held = session(*READY, QueuePaused(why="x"), item("a"))
     assert sent(held) == []
     assert sent(session(*READY, QueuePaused(why="x"), item("a"), item("b", urgent=True))) == ["b"]
 
 
-def test_a_delay_counts_from_when_the_agent_came_to_rest() -> None:
+def test_the_delay_starts_when_the_agent_becomes_idle() -> None:
     slow = QueueConfigured(enabled=True, delay_seconds=5, max_size=10, auto_generate_titles=True)
-    resting = session(*READY, WorkerActivity(activity="idle", why="x"), slow, item("a"))
-    rest = resting.worker("w").activity_since
-    assert sent(resting, rest + 4999) == []
-    assert prompts.next_due_time(resting, rest) == rest + 5000
-    assert sent(resting, rest + 5000) == ["a"]
-    assert prompts.next_due_time(resting, rest + 5000) is None
+    idle = session(*READY, WorkerActivity(activity="idle", why="x"), slow, item("a"))
+    idle_since = idle.worker("w").activity_since
+    assert sent(idle, idle_since + 4999) == []
+    assert prompts.next_due_time(idle, idle_since) == idle_since + 5000
+    assert sent(idle, idle_since + 5000) == ["a"]
+    assert prompts.next_due_time(idle, idle_since + 5000) is None
 
 
-def test_a_message_for_later_lets_the_others_by_and_keeps_its_place() -> None:
+def test_a_scheduled_message_does_not_delay_others_and_keeps_its_position() -> None:
     waiting = session(*READY, item("a", scheduled_time=60_000), item("b"))
     assert sent(waiting, 59_999) == ["b"]
     assert sent(waiting, 60_000) == ["a"]
@@ -228,11 +231,11 @@ def test_a_message_for_later_lets_the_others_by_and_keeps_its_place() -> None:
     assert prompts.next_due_time(alone, 1000) == 60_000
     assert prompts.route_prompt(alone, order(), 1000) is PromptRoute.SEND
     assert prompts.route_prompt(alone, order(), 60_000) is PromptRoute.QUEUE
-    hurried = after(alone.queue, *queue.move_to_front(alone.queue, "a"))
-    assert not prompts.is_scheduled_later(hurried.item("a"), 0)
+    urgent = after(alone.queue, *queue.move_to_front(alone.queue, "a"))
+    assert not prompts.is_scheduled_later(urgent.item("a"), 0)
 
 
-def test_what_is_left_out_of_an_edit_stays() -> None:
+def test_an_edit_keeps_the_fields_that_it_does_not_name() -> None:
     held = after(Queue(), Draft(item("a", title="mine", scheduled_time=5)))
     edited = after(held, Draft(QueueEdited(id="a", message="other words")))
     assert (edited.item("a").title, edited.item("a").scheduled_time) == ("mine", 5)
@@ -240,7 +243,7 @@ def test_what_is_left_out_of_an_edit_stays() -> None:
     assert (cleared.item("a").title, cleared.item("a").scheduled_time) == (None, None)
 
 
-def test_a_title_that_was_made_goes_with_the_words_it_was_made_for() -> None:
+def test_a_generated_title_is_removed_when_the_text_changes() -> None:
     held = after(Queue(), Draft(item("a")), Draft(QueueTitled(id="a", title="Greeting")))
     assert held.item("a").title == "Greeting"
     assert after(held, Draft(QueueEdited(id="a", message="hello"))).item("a").title == "Greeting"
@@ -249,7 +252,7 @@ def test_a_title_that_was_made_goes_with_the_words_it_was_made_for() -> None:
     assert own.item("a").title == "mine"
 
 
-def test_a_message_is_titled_in_its_own_words_once() -> None:
+def test_a_message_gets_a_title_from_its_own_text_once() -> None:
     held = after(Queue(), Draft(item("a", "Do it. Then rest.")), Draft(item("b", "", image_ids=("i", "j"))))
     titles = [queue.default_title(each) for each in held.items]
     assert titles == [
@@ -268,7 +271,7 @@ def test_a_message_is_titled_in_its_own_words_once() -> None:
 
 
 def test_a_message_is_kept_as_it_was_queued() -> None:
-    wish = item(
+    added = item(
         "a",
         image_ids=("i",),
         client_id="c",
@@ -278,7 +281,7 @@ def test_a_message_is_kept_as_it_was_queued() -> None:
         urgent=True,
         origin=ForwardedFrom(worker_id="v", role="r", what="diff"),
     )
-    (held,) = queue.fold_queue(Queue(), wish, 7).items
+    (held,) = queue.fold_queue(Queue(), added, 7).items
     assert held == QueueItem(
         id="a",
         message="hello",
@@ -297,22 +300,22 @@ def test_a_message_is_kept_as_it_was_queued() -> None:
 
 def test_each_fact_changes_only_its_own_message() -> None:
     for fact, state in ((QueueSending(id="b"), "sending"), (QueueFailed(id="b", error="x"), "failed")):
-        changed = after(three(), Draft(fact))
+        changed = after(three_messages(), Draft(fact))
         assert [each.state for each in changed.items] == ["queued", state, "queued"]
-        hurried = after(changed, *queue.move_to_front(changed, "b"))
-        assert (ids(hurried), hurried.item("b").state) == (["b", "a", "c"], "queued")
+        urgent = after(changed, *queue.move_to_front(changed, "b"))
+        assert (ids(urgent), urgent.item("b").state) == (["b", "a", "c"], "queued")
         edited = after(changed, Draft(QueueEdited(id="b", message="new")))
         assert [each.message for each in edited.items] == ["hello", "new", "hello"]
         assert edited.item("b").state == "queued"
-    assert ids(after(three(), Draft(QueueSent(id="b")))) == ["a", "c"]
-    titled = after(three(), Draft(QueueTitled(id="b", title="t")))
+    assert ids(after(three_messages(), Draft(QueueSent(id="b")))) == ["a", "c"]
+    titled = after(three_messages(), Draft(QueueTitled(id="b", title="t")))
     assert [each.title for each in titled.items] == [None, "t", None]
-    assert ids(after(three(), Draft(item("u", urgent=True)))) == ["u", "a", "b", "c"]
-    assert after(three(), Draft(QueueMoved(id="gone", direction="up"))) == three()
-    assert after(three(), Draft(TurnEnd(stop_reason="x"))) == three()
+    assert ids(after(three_messages(), Draft(item("u", urgent=True)))) == ["u", "a", "b", "c"]
+    assert after(three_messages(), Draft(QueueMoved(id="gone", direction="up"))) == three_messages()
+    assert after(three_messages(), Draft(TurnEnd(stop_reason="x"))) == three_messages()
 
 
-def test_settings_are_inherited_until_they_are_changed_here() -> None:
+def test_settings_are_inherited_until_they_are_changed_in_the_session() -> None:
     wanted = QueueSettings(enabled=False, delay_seconds=2, max_size=3, auto_generate_titles=False)
     fact = QueueConfigured(
         enabled=False, delay_seconds=2, max_size=3, auto_generate_titles=False, inherited=True
@@ -330,10 +333,10 @@ def test_settings_are_inherited_until_they_are_changed_here() -> None:
         QueueOverrides(max_size=0).over(QueueSettings())
 
 
-def test_only_what_is_queued_waits_and_is_paused() -> None:
+def test_only_messages_in_state_queued_are_waiting_and_paused() -> None:
     failed = after(Queue(), Draft(item("a")), Draft(QueueFailed(id="a", error="x")))
-    assert [Queue().waiting, failed.waiting, three().waiting] == [False, False, True]
+    assert [Queue().waiting, failed.waiting, three_messages().waiting] == [False, False, True]
     assert queue.pause_after_failed_turn(failed, "x") == []
-    paused = after(three(), Draft(QueuePaused(why="x")))
+    paused = after(three_messages(), Draft(QueuePaused(why="x")))
     assert queue.pause_after_failed_turn(paused, "x") == []
     assert queue.clear(after(Queue(), Draft(QueuePaused(why="x")))) == [Draft(QueueCleared())]

@@ -1,4 +1,4 @@
-"""Why something ended is told to a person in words, whatever the protocol or an agent calls it."""
+"""Every reason why a session, worker or turn ended has a text for users."""
 
 import json
 from collections.abc import Callable
@@ -12,14 +12,14 @@ WORDS: dict[str, dict[str, str]] = json.loads((GOLDEN / "words" / "reasons.json"
 
 
 @pytest.mark.parametrize(
-    ("kind", "say"), [("ended", end_reason_text), ("worker", worker_end_text), ("turn", stop_reason_text)]
+    ("kind", "text_of"), [("ended", end_reason_text), ("worker", worker_end_text), ("turn", stop_reason_text)]
 )
-def test_the_words_are_those_of_the_page(kind: str, say: Callable[[str], str]) -> None:
-    assert {reason: say(reason) for reason in WORDS[kind]} == WORDS[kind]
+def test_the_texts_are_the_same_as_those_of_the_page(kind: str, text_of: Callable[[str], str]) -> None:
+    assert {reason: text_of(reason) for reason in WORDS[kind]} == WORDS[kind]
 
 
 @pytest.mark.parametrize("reason", ["user_request", "cancelled", "last_disconnect", "idle_timeout", "error"])
-def test_every_end_of_a_session_has_words(reason: str) -> None:
+def test_every_reason_for_the_end_of_a_session_has_a_text(reason: str) -> None:
     assert end_reason_text(reason) not in (reason, reason.replace("_", " "))
 
 
@@ -36,5 +36,5 @@ def test_the_end_of_a_session_is_a_sentence(status: str, reason: str, words: str
     assert session_end_text(status, reason) == words
 
 
-def test_who_was_told_no_reason_says_so() -> None:
+def test_a_missing_reason_is_called_unknown() -> None:
     assert end_reason_text(None) == "unknown"

@@ -58,11 +58,11 @@ def keys(**changes: Any) -> Callable[[], object]:
 
 COMMAND = "the {} command has at most 10000 characters and no NUL"
 SECONDS = "mine.toml: signs.{} is a number of seconds, at most 3600"
-PATIENCE = "mine.toml: keys.{} is a number of seconds, at most 10"
+TYPING_SECONDS = "mine.toml: keys.{} is a number of seconds, at most 10"
 EMPTY_KEYS = "mine.toml: keys.submit and keys.interrupt must not be empty"
 NUL = "mine.toml: a command or a variable cannot have a NUL in it"
 VARIABLE = "{!r} cannot be the name of a variable"
-PLACE = "a file is ~/…, /… or ${NAME:-~/…}/…"
+FILE_FORMS = "a file is ~/…, /… or ${NAME:-~/…}/…"
 
 
 @pytest.mark.parametrize(
@@ -84,9 +84,9 @@ PLACE = "a file is ~/…, /… or ${NAME:-~/…}/…"
         (keys(submit=""), Invalid, EMPTY_KEYS),
         (keys(interrupt=""), Invalid, EMPTY_KEYS),
         (keys(image="path"), Invalid, "mine.toml: keys.image needs a {path} in it"),
-        (keys(echo=10.5), Invalid, PATIENCE.format("echo")),
-        (keys(pause=10.5), Invalid, PATIENCE.format("pause")),
-        (keys(pause=-0.1), Invalid, PATIENCE.format("pause")),
+        (keys(echo=10.5), Invalid, TYPING_SECONDS.format("echo")),
+        (keys(pause=10.5), Invalid, TYPING_SECONDS.format("pause")),
+        (keys(pause=-0.1), Invalid, TYPING_SECONDS.format("pause")),
         (
             lambda: define(id="a b"),
             Invalid,
@@ -139,12 +139,12 @@ PLACE = "a file is ~/…, /… or ${NAME:-~/…}/…"
         (
             lambda: check_login(LoginSigns(files=("a",)), "mine.toml"),
             Invalid,
-            f"mine.toml: login.files has 'a'; {PLACE}",
+            f"mine.toml: login.files has 'a'; {FILE_FORMS}",
         ),
         (
             lambda: check_login(LoginSigns(files=("/a\0",)), "mine.toml"),
             Invalid,
-            f"mine.toml: login.files has '/a\\x00'; {PLACE}",
+            f"mine.toml: login.files has '/a\\x00'; {FILE_FORMS}",
         ),
         *(
             (
@@ -223,7 +223,7 @@ PLACE = "a file is ~/…, /… or ${NAME:-~/…}/…"
         ),
     ],
 )
-def test_what_makes_no_sense_is_refused_in_a_sentence(
+def test_an_invalid_value_is_refused_with_a_sentence(
     act: Callable[[], object], error: type[BullpenError], sentence: str
 ) -> None:
     with pytest.raises(error) as refused:
@@ -231,7 +231,7 @@ def test_what_makes_no_sense_is_refused_in_a_sentence(
     assert str(refused.value) == sentence
 
 
-def test_the_extremes_are_allowed() -> None:
+def test_the_smallest_and_largest_values_are_allowed() -> None:
     for lines, seconds in ((1, 0), (200, 3600)):
         check_signs(ScreenPatterns(lines=lines, settle=seconds, silence=seconds), "mine.toml")
     for seconds in (0, 10):
@@ -242,7 +242,7 @@ def test_the_extremes_are_allowed() -> None:
     assert len(edit(env={f"X{n}": "x" * 32_768 for n in range(98)}).env) == 100
 
 
-def test_an_edit_of_a_repository_changes_what_it_names() -> None:
+def test_an_edit_of_a_repository_changes_only_the_fields_that_it_names() -> None:
     changed = edit(setup=" make ", agent_id="claude", env={"A": None, "C": "3"})
     assert changed == RepositorySettings(setup="make", agent_id="claude", env={"B": "2", "C": "3"})
     assert apply_edit(changed, {"cleanup": "rm", "agent_id": "", "env": {}}) == RepositorySettings(
@@ -251,7 +251,7 @@ def test_an_edit_of_a_repository_changes_what_it_names() -> None:
     assert apply_edit(changed, {}) == changed
 
 
-def test_an_id_can_stand_in_a_path() -> None:
+def test_an_id_is_safe_in_a_path() -> None:
     assert is_safe_id(new_id())
     assert new_id() != new_id()
     for text in ("a", "A-b_c.9", "x" * 128):

@@ -1,4 +1,4 @@
-"""Who holds a role, and what becomes of it when somebody else is to have it."""
+"""Which worker holds a role, and how another worker takes the role over."""
 
 import pytest
 
@@ -29,25 +29,25 @@ def after(snapshot: Snapshot, drafts: list[Draft]) -> Snapshot:
 FAILED = after(SESSION, start_in_role(SESSION, order(), "no such place"))
 
 
-def test_an_agent_that_cannot_begin_is_failed_and_was_never_anything_else_to_others() -> None:
+def test_an_agent_that_cannot_start_is_recorded_as_failed_with_its_role() -> None:
     worker = FAILED.worker("w")
     assert (worker.state, worker.error, worker.role) == (WorkerState.FAILED, "no such place", "auth")
 
 
-def test_a_living_agent_keeps_its_role() -> None:
+def test_a_running_agent_keeps_its_role() -> None:
     living = after(SESSION, start_in_role(SESSION, order()))
     with pytest.raises(Conflict):
         start_in_role(living, order("other", workspace="/srv/b"))
 
 
-def test_the_same_agent_in_the_same_place_goes_on_as_the_same_worker() -> None:
+def test_the_same_agent_in_the_same_workspace_stays_the_same_worker() -> None:
     (again,) = start_in_role(FAILED, order("other"))
     assert isinstance(again.fact, WorkerSpawning)
     assert (again.worker_id, again.fact.run) == ("w", 2)
 
 
 @pytest.mark.parametrize("wanted", [order("v", workspace="/srv/b"), order("v", agent_id="codex")])
-def test_another_agent_or_place_takes_the_role_over(wanted: AddWorker) -> None:
+def test_another_agent_or_workspace_takes_the_role_over(wanted: AddWorker) -> None:
     gone, fresh = start_in_role(FAILED, wanted)
     assert (gone.fact, gone.worker_id) == (WorkerTerminated(reason=REPLACED), "w")
     assert (fresh.worker_id, fresh.role) == ("v", "auth")
@@ -64,7 +64,7 @@ def test_another_document_takes_the_role_over() -> None:
         start_in_role(failed, order("v", type="markdown", agent_id=""))
 
 
-def test_a_role_that_is_tried_in_vain_twice_has_failed_twice() -> None:
+def test_a_role_whose_start_fails_twice_has_two_failed_workers() -> None:
     drafts = start_in_role(FAILED, order("v", workspace="/srv/b"), "not there either")
     assert isinstance(drafts[-1].fact, WorkerFailed)
     assert [worker.state for worker in after(FAILED, drafts).workers.values()] == [

@@ -1,4 +1,4 @@
-"""S-29: a rule answers what it is exactly about, and nothing that only looks like it."""
+"""A rule answers only permissions that match it exactly, and none that only resemble them."""
 
 from typing import Any
 
@@ -31,14 +31,14 @@ def asked(options: list[Any] | None = None, **call: Any) -> Permission:
     )
 
 
-def chosen(with_rule: Rule, permission: Permission, agent_id: str | None = "demo") -> str | None:
+def chosen_option(with_rule: Rule, permission: Permission, agent_id: str | None = "demo") -> str | None:
     found = find_rule([with_rule], agent_id, permission)
     return found[1] if found else None
 
 
-def test_a_rule_answers_for_once_what_it_is_about() -> None:
-    assert chosen(rule(), asked(kind="read")) == "1"
-    assert chosen(rule(answer="reject"), asked(kind="read")) == "3"
+def test_a_rule_chooses_the_option_for_one_time_of_a_matching_permission() -> None:
+    assert chosen_option(rule(), asked(kind="read")) == "1"
+    assert chosen_option(rule(answer="reject"), asked(kind="read")) == "3"
 
 
 @pytest.mark.parametrize(
@@ -58,11 +58,11 @@ def test_a_rule_answers_for_once_what_it_is_about() -> None:
         {},
     ],
 )
-def test_s29_what_is_not_exactly_the_kind_asks(call: dict[str, Any]) -> None:
-    assert chosen(rule(), asked(**call)) is None
+def test_a_call_whose_kind_does_not_match_exactly_is_not_answered(call: dict[str, Any]) -> None:
+    assert chosen_option(rule(), asked(**call)) is None
 
 
-def test_s29_a_kind_that_was_only_announced_is_missing() -> None:
+def test_a_kind_that_was_only_announced_does_not_match() -> None:
     announced = {"toolCallId": "c", "kind": "read"}
     assert find_rule([rule()], "demo", asked(), announced) is None
     shown = replace(asked(kind="read"), announced=("kind",))
@@ -70,8 +70,8 @@ def test_s29_a_kind_that_was_only_announced_is_missing() -> None:
 
 
 @pytest.mark.parametrize("agent_id", [None, "", "demo2", f"demo{ZERO_WIDTH}", "DEMO"])
-def test_another_agent_asks(agent_id: str | None) -> None:
-    assert chosen(rule(), asked(kind="read"), agent_id) is None
+def test_a_permission_of_another_agent_is_not_answered(agent_id: str | None) -> None:
+    assert chosen_option(rule(), asked(kind="read"), agent_id) is None
 
 
 @pytest.mark.parametrize(
@@ -87,8 +87,8 @@ def test_another_agent_asks(agent_id: str | None) -> None:
         {"rawInput": {"env": {"LD_PRELOAD": "x"}}},
     ],
 )
-def test_a_call_that_carries_more_than_the_rule_speaks_of_asks(call: dict[str, Any]) -> None:
-    assert chosen(rule(), asked(kind="read", **call)) is None
+def test_a_call_with_input_that_the_rule_does_not_name_is_not_answered(call: dict[str, Any]) -> None:
+    assert chosen_option(rule(), asked(kind="read", **call)) is None
 
 
 EXECUTE = {"kind": "execute", "command": "git push"}
@@ -114,9 +114,9 @@ EXECUTE = {"kind": "execute", "command": "git push"}
         ({}, None),
     ],
 )
-def test_a_command_is_the_whole_of_it(given: dict[str, Any], option: str | None) -> None:
-    """S-28: a title that says something else changes nothing."""
-    assert chosen(rule(**EXECUTE), asked(kind="execute", title="git push", rawInput=given)) == option
+def test_a_rule_matches_only_the_whole_command(given: dict[str, Any], option: str | None) -> None:
+    """The command counts, whatever the title of the call says."""
+    assert chosen_option(rule(**EXECUTE), asked(kind="execute", title="git push", rawInput=given)) == option
 
 
 @pytest.mark.parametrize(
@@ -134,11 +134,13 @@ def test_a_command_is_the_whole_of_it(given: dict[str, Any], option: str | None)
         ({}, None),
     ],
 )
-def test_a_path_is_every_path_of_the_call(call: dict[str, Any], option: str | None) -> None:
-    assert chosen(rule(kind="edit", path="/w/a"), asked(kind="edit", **call)) == option
+def test_a_rule_matches_only_if_every_path_of_the_call_matches(
+    call: dict[str, Any], option: str | None
+) -> None:
+    assert chosen_option(rule(kind="edit", path="/w/a"), asked(kind="edit", **call)) == option
 
 
-def test_what_was_announced_counts_where_the_question_is_silent() -> None:
+def test_announced_fields_count_where_the_permission_has_none() -> None:
     announced = {"kind": "execute", "rawInput": {"command": "git push"}}
     found = find_rule([rule(**EXECUTE)], "demo", asked(kind="execute"), announced)
     assert found is not None
@@ -154,8 +156,8 @@ def test_what_was_announced_counts_where_the_question_is_silent() -> None:
         ["allow_once"],
     ],
 )
-def test_without_exactly_one_such_option_a_person_is_asked(options: list[Any]) -> None:
-    assert chosen(rule(), asked(options, kind="read")) is None
+def test_a_permission_without_exactly_one_matching_option_is_not_answered(options: list[Any]) -> None:
+    assert chosen_option(rule(), asked(options, kind="read")) is None
 
 
 SHAPE = "a rule has name, agentId, kind and answer, perhaps path or command: {}"
@@ -199,15 +201,15 @@ KINDS = "read, edit, delete, move, search, execute, think, fetch, switch_mode"
         ),
     ],
 )
-def test_a_rule_that_would_answer_more_than_it_says_is_refused(value: Any, sentence: str) -> None:
+def test_an_invalid_or_too_broad_rule_is_refused(value: Any, sentence: str) -> None:
     with pytest.raises(Invalid) as refused:
         read_rule(value)
     assert str(refused.value) == sentence
 
 
-def test_a_rule_is_what_it_says() -> None:
-    said = {"name": "n", "agentId": "a", "kind": "execute", "answer": "allow", "command": "x" * 4096}
-    read = read_rule(said)
+def test_a_rule_has_the_fields_that_were_given() -> None:
+    value = {"name": "n", "agentId": "a", "kind": "execute", "answer": "allow", "command": "x" * 4096}
+    read = read_rule(value)
     assert read == Rule(name="n", agent_id="a", kind="execute", answer="allow", command="x" * 4096)
     assert str(read) == "n"
     assert read_rule({"name": "n", "agentId": "a", "kind": "execute", "answer": "reject"}).command is None

@@ -1,4 +1,4 @@
-"""The documents that events come to, and how far they need not be read again."""
+"""The search documents of events, and the seq up to which events need not be read again."""
 
 from bullpen.domain.conversation import (
     AgentMessage,
@@ -28,7 +28,7 @@ def said(text: str, partial: bool = True) -> AgentMessage:
 
 
 def events(*facts: Fact | tuple[str, Fact]) -> list[Event]:
-    """Event n, in second n, of worker w unless another is named."""
+    """Return events; event n happened in second n, of worker w unless another worker is named."""
     pairs = [fact if isinstance(fact, tuple) else ("w", fact) for fact in facts]
     return [Event(seq, seq * 1000, fact, worker) for seq, (worker, fact) in enumerate(pairs, 1)]
 
@@ -38,7 +38,7 @@ def texts(*facts: Fact | tuple[str, Fact], impatient: bool = False) -> tuple[lis
     return [(each.seq, each.text) for each in reading.documents], reading.until
 
 
-def test_each_kind_of_event_is_found_under_who_said_it() -> None:
+def test_the_document_of_each_kind_of_event_has_the_role_of_its_author() -> None:
     call = {"title": "ls", "rawInput": {"a": ["x", {"b": "y"}]}, "kind": "hidden", "content": ["z", 5]}
     more = {"rawOutput": "out", "locations": [{"path": "/a"}]}
     facts: list[Fact] = [
@@ -72,7 +72,7 @@ def test_each_kind_of_event_is_found_under_who_said_it() -> None:
     ]
 
 
-def test_a_document_has_the_place_of_its_first_event() -> None:
+def test_a_document_has_the_seq_and_time_of_its_first_event() -> None:
     (document,) = read_documents(events(WorkerReady(), said("a"), said("b", partial=False))).documents
     expected = SearchDocument(
         seq=2, type="agent_message", role="agent", timestamp=2000, text="ab", worker_id="w"
@@ -80,7 +80,7 @@ def test_a_document_has_the_place_of_its_first_event() -> None:
     assert document == expected
 
 
-def test_events_without_words_come_to_nothing_and_are_read() -> None:
+def test_events_without_text_are_read_and_give_no_document() -> None:
     silent = (
         WorkerReady(),
         SessionChanged(on_last_disconnect="keep"),
@@ -91,14 +91,14 @@ def test_events_without_words_come_to_nothing_and_are_read() -> None:
     assert texts() == ([], 0)
 
 
-def test_a_message_that_has_not_ended_is_read_again() -> None:
+def test_an_open_message_is_read_again() -> None:
     assert texts(WorkerReady(), said("a"), said("b")) == ([], 1)
     thinking = AgentThought(text="t", partial=True)
     assert texts(said("a"), thinking, said("b", partial=False)) == ([(1, "ab")], 1)
     assert texts(thinking, said("a"), AgentThought(text="", partial=False)) == ([(1, "t")], 1)
 
 
-def test_impatient_reading_takes_what_there_is() -> None:
+def test_impatient_reading_takes_open_messages() -> None:
     assert texts(said("a"), ("v", said("b")), WorkerReady(), impatient=True) == ([(1, "a"), (2, "b")], 3)
 
 
@@ -114,7 +114,7 @@ def test_the_end_of_a_turn_or_worker_ends_its_messages_and_no_others() -> None:
     assert texts(*both) == ([(1, "a"), (2, "t")], 3)
 
 
-def test_a_very_long_message_is_found_as_far_as_it_got() -> None:
+def test_a_very_long_message_is_indexed_up_to_its_limit() -> None:
     pieces = [said("x")] * MAX_MESSAGE_EVENTS
     assert texts(*pieces[1:]) == ([], 0)
     assert texts(*pieces) == ([(1, "x" * MAX_MESSAGE_EVENTS)], MAX_MESSAGE_EVENTS)

@@ -1,4 +1,4 @@
-"""The fold, by stories it shares with the page: events in, the session of the contract out."""
+"""The fold of events to a session, tested with the golden files that the page's tests use as well."""
 
 import json
 from pathlib import Path
@@ -15,18 +15,18 @@ GOLDEN = golden.paths()
 START = SessionStart(session_type="quick", location_path="/", title="x")
 
 
-def test_there_are_stories() -> None:
+def test_there_are_golden_files() -> None:
     assert len(GOLDEN) >= 10
 
 
 @pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
-def test_a_story_adds_up_to_its_snapshot(path: Path) -> None:
-    story = json.loads(path.read_text())
-    assert golden.adds_up(story) == {key: story[key] for key in ("snapshot", "page")}
+def test_the_events_of_a_golden_file_fold_to_its_snapshot(path: Path) -> None:
+    case = json.loads(path.read_text())
+    assert golden.adds_up(case) == {key: case[key] for key in ("snapshot", "page")}
 
 
 @pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
-def test_the_events_of_a_story_are_said_the_same_way_again(path: Path) -> None:
+def test_the_events_of_a_golden_file_are_encoded_as_they_were_read(path: Path) -> None:
     for wire in json.loads(path.read_text())["events"]:
         assert json.loads(encode_event(read_event(wire))) == wire
 
@@ -38,13 +38,13 @@ def test_an_event_out_of_order_is_refused() -> None:
             fold(snapshot, Event(seq, 0, Error(message="x")))
 
 
-def test_a_fact_about_a_worker_nobody_made_is_refused() -> None:
+def test_a_fact_about_an_unknown_worker_is_refused() -> None:
     snapshot = fold(Snapshot(id="s"), Event(1, 0, START))
     with pytest.raises(NotFound, match="no worker ghost"):
         fold(snapshot, Event(2, 0, WorkerReady(), "ghost", "shell"))
 
 
-def test_a_snapshot_is_never_changed_only_followed() -> None:
+def test_a_fold_returns_a_new_snapshot_and_changes_none() -> None:
     first = fold(Snapshot(id="s"), Event(1, 10, START))
     spawning = WorkerSpawning(worker_type="terminal", name="Shell", run=1, workspace="/")
     second = fold(first, Event(2, 20, spawning, "w", "shell"))
@@ -53,16 +53,16 @@ def test_a_snapshot_is_never_changed_only_followed() -> None:
     assert (second.worker("w").pid, third.worker("w").pid) == (None, 1)
 
 
-def test_a_role_belongs_to_the_worker_that_is_not_terminated() -> None:
-    story = json.loads(next(path for path in GOLDEN if path.stem == "role_reused").read_text())
-    snapshot = fold_all(Snapshot(id=story["id"]), map(read_event, story["events"]))
+def test_a_role_belongs_to_its_worker_that_is_not_terminated() -> None:
+    case = json.loads(next(path for path in GOLDEN if path.stem == "role_reused").read_text())
+    snapshot = fold_all(Snapshot(id=case["id"]), map(read_event, case["events"]))
     holder = snapshot.worker_in_role("shell")
     assert holder is not None
     assert holder.id == "w-2"
     assert snapshot.worker_in_role("nobody") is None
 
 
-def test_a_session_begins_as_its_start_says() -> None:
+def test_a_session_has_the_fields_of_its_start() -> None:
     start = SessionStart(
         session_type="worktree",
         location_path="/srv",

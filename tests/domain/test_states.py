@@ -1,4 +1,4 @@
-"""Every pair of a state and an event: either the step the tables name, or a refusal that changes nothing."""
+"""Every pair of a state and an event is either a step of the tables or a refusal that changes nothing."""
 
 import subprocess
 import sys
@@ -59,7 +59,7 @@ EXAMPLES: dict[str, Fact] = {
     )
 }
 
-# What REQUIREMENTS says of a worker's life, written down a second time on purpose.
+# The steps of a worker, repeated here on purpose to check the tables.
 STEPS = {
     ("spawning", "worker_ready"): "active",
     ("spawning", "worker_failed"): "failed",
@@ -72,8 +72,8 @@ STEPS = {
     ("failed", "worker_spawning"): "spawning",
     ("failed", "worker_terminated"): "terminated",
 }
-LIFE = ("worker_spawning", "worker_ready", "worker_exited", "worker_failed", "worker_terminated")
-ROADS = {  # from the first spawning to each state
+LIFE_EVENTS = ("worker_spawning", "worker_ready", "worker_exited", "worker_failed", "worker_terminated")
+EVENTS_TO = {  # from the first spawning to each state
     WorkerState.SPAWNING: [],
     WorkerState.ACTIVE: ["worker_ready"],
     WorkerState.EXITED: ["worker_ready", "worker_exited"],
@@ -83,16 +83,16 @@ ROADS = {  # from the first spawning to each state
 
 
 def session_with_worker(state: WorkerState) -> Snapshot:
-    names = ["session_start", "worker_spawning", *ROADS[state]]
+    names = ["session_start", "worker_spawning", *EVENTS_TO[state]]
     facts = [EXAMPLES[name] for name in names]
     events = [
-        Event(seq, seq, fact, *(("w", "shell") if fact.type in LIFE else ()))
+        Event(seq, seq, fact, *(("w", "shell") if fact.type in LIFE_EVENTS else ()))
         for seq, fact in enumerate(facts, 1)
     ]
     return fold_all(Snapshot(id="s"), events)
 
 
-def test_every_fact_has_an_example_here() -> None:
+def test_every_fact_has_an_example_in_this_file() -> None:
     ours = {name for name, fact in FACTS.items() if fact.__module__ == "bullpen.domain.events"}
     assert ours - {Unknown.type} <= set(EXAMPLES)
 
@@ -108,7 +108,7 @@ def test_a_worker_takes_the_steps_of_the_table_and_no_other(state: WorkerState, 
         assert next_state(state, fact) == expected
 
 
-@pytest.mark.parametrize(("state", "name"), list(product(WorkerState, LIFE)))
+@pytest.mark.parametrize(("state", "name"), list(product(WorkerState, LIFE_EVENTS)))
 def test_the_fold_refuses_what_the_table_refuses(state: WorkerState, name: str) -> None:
     snapshot = session_with_worker(state)
     before = snapshot.worker("w")
@@ -132,7 +132,7 @@ def test_only_an_active_session_ends_and_only_once(status: SessionStatus, end: S
             next_status(status, fact)
 
 
-def test_a_session_cannot_end_in_a_word_of_its_own() -> None:
+def test_a_session_cannot_end_with_an_unknown_status() -> None:
     with pytest.raises(Conflict):
         next_status(SessionStatus.ACTIVE, SessionEnd(status="vanished", reason="magic"))
 
@@ -155,9 +155,7 @@ def test_spawning_and_active_workers_are_alive() -> None:
         (WorkerState.FAILED, Activity.UNKNOWN, "error"),
     ],
 )
-def test_r3_the_agent_panel_has_its_six_words(
-    state: WorkerState | None, activity: Activity, word: str
-) -> None:
+def test_the_agent_panel_has_six_states(state: WorkerState | None, activity: Activity, word: str) -> None:
     assert panel_status(state, activity) == word
 
 
@@ -171,16 +169,16 @@ def test_r3_the_agent_panel_has_its_six_words(
         (WorkerState.TERMINATED, "TERMINATED"),
     ],
 )
-def test_the_relay_has_its_four_words_for_an_agent(state: WorkerState, word: str) -> None:
+def test_the_relay_has_four_states_of_an_agent(state: WorkerState, word: str) -> None:
     assert relay_agent_state(state) == word
 
 
 @pytest.mark.parametrize("status", SessionStatus)
-def test_the_relay_has_two_words_for_a_session(status: SessionStatus) -> None:
+def test_the_relay_has_two_states_of_a_session(status: SessionStatus) -> None:
     assert relay_session_state(status) == ("ACTIVE" if status is SessionStatus.ACTIVE else "TERMINATED")
 
 
-def test_the_page_about_states_is_made_from_the_tables() -> None:
+def test_the_states_page_is_generated_from_the_tables() -> None:
     script = ROOT / "scripts" / "states_page.py"
     printed = subprocess.run([sys.executable, script], capture_output=True, check=True).stdout
     assert printed.decode() == (ROOT / "docs" / "states.md").read_text()

@@ -1,4 +1,4 @@
-"""Titles: in the words of the message, or what of a program's answer is one."""
+"""Titles from the text of a message, or from the output of a title program."""
 
 import pytest
 
@@ -20,17 +20,17 @@ from bullpen.domain.titles import MAX_TITLE_LENGTH, clean_title, is_short_enough
         ("Grüße, Welt! 你好", "Grüße, Welt!"),
     ],
 )
-def test_the_first_words_are_the_title(message: str, title: str) -> None:
+def test_the_title_is_the_first_words_of_the_message(message: str, title: str) -> None:
     assert short_title(message) == title
     assert len(title) <= MAX_TITLE_LENGTH
 
 
 @pytest.mark.parametrize(("images", "title"), [(0, "a message"), (1, "an image"), (3, "3 images")])
-def test_a_message_without_words_is_named_after_its_images(images: int, title: str) -> None:
+def test_a_message_without_text_is_titled_by_its_number_of_images(images: int, title: str) -> None:
     assert short_title(" ", images) == title
 
 
-def test_only_a_long_message_needs_another_title() -> None:
+def test_only_a_long_message_needs_a_generated_title() -> None:
     assert is_short_enough_for_title("x" * MAX_TITLE_LENGTH)
     assert is_short_enough_for_title("fix it\n")
     assert not is_short_enough_for_title("x" * (MAX_TITLE_LENGTH + 1))
@@ -38,7 +38,7 @@ def test_only_a_long_message_needs_another_title() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "title"),
+    ("output", "title"),
     [
         ("Fix the build\n", "Fix the build"),
         ('\n"Fix the build."\nand more', "Fix the build"),
@@ -48,5 +48,5 @@ def test_only_a_long_message_needs_another_title() -> None:
         ("", ""),
     ],
 )
-def test_what_a_program_says_is_cleared_of_decoration(said: str, title: str) -> None:
-    assert clean_title(said) == title
+def test_the_output_of_a_title_program_loses_its_markup(output: str, title: str) -> None:
+    assert clean_title(output) == title

@@ -1,4 +1,4 @@
-"""Open tool calls: updates add to them, lists replace, finished ones leave, and there are never too many."""
+"""Open tool calls: updates are merged, lists are replaced, finished calls and the oldest ones are removed."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ def after(*calls: dict[str, Any]) -> Tools:
     return tools
 
 
-def test_an_update_adds_what_is_new_and_replaces_lists() -> None:
+def test_an_update_adds_fields_and_replaces_lists() -> None:
     first = {
         "sessionUpdate": "tool_call",
         "toolCallId": "t",
@@ -28,14 +28,14 @@ def test_an_update_adds_what_is_new_and_replaces_lists() -> None:
     }
 
 
-def test_what_stands_in_meta_is_added_to() -> None:
+def test_meta_of_an_update_is_merged() -> None:
     first = {"toolCallId": "t", "_meta": {"terminal_info": {"terminal_id": "x"}}}
     second = {"toolCallId": "t", "_meta": {"terminal_output": {"data": "hi"}}}
     assert after(first, second)["t"]["_meta"].keys() == {"terminal_info", "terminal_output"}
 
 
 @pytest.mark.parametrize("status", ["completed", "failed", "cancelled"])
-def test_a_finished_call_leaves(status: str) -> None:
+def test_a_finished_call_is_removed(status: str) -> None:
     assert after({"toolCallId": "t"}, {"toolCallId": "t", "status": status}) == {}
     assert after({"toolCallId": "never announced", "status": status}) == {}
 
@@ -45,16 +45,16 @@ def test_a_call_without_a_status_is_pending(call: dict[str, Any]) -> None:
     assert after(call)["t"]["status"] == "pending"
 
 
-def test_a_status_nobody_knows_is_kept() -> None:
+def test_an_unknown_status_is_kept() -> None:
     assert after({"toolCallId": "t", "status": "dreaming"})["t"]["status"] == "dreaming"
 
 
 @pytest.mark.parametrize("call", [{}, {"toolCallId": 5}, {"toolCallId": None, "title": "x"}])
-def test_a_call_without_a_name_cannot_be_followed(call: dict[str, Any]) -> None:
+def test_a_call_without_an_id_is_ignored(call: dict[str, Any]) -> None:
     assert after(call) == {}
 
 
-def test_the_oldest_leaves_when_there_are_too_many() -> None:
+def test_the_oldest_call_is_removed_when_there_are_too_many() -> None:
     tools = after(*({"toolCallId": str(n)} for n in range(MAX_OPEN + 3)))
     assert len(tools) == MAX_OPEN
     assert next(iter(tools)) == "3"
@@ -69,6 +69,6 @@ def test_the_oldest_leaves_when_there_are_too_many() -> None:
         {"x" * (MAX_PART_LENGTH + 1): 1},
     ],
 )
-def test_what_is_huge_is_left_to_the_event(huge: Any) -> None:
+def test_a_huge_part_of_a_call_is_kept_only_in_its_event(huge: Any) -> None:
     call = after({"toolCallId": "t", "title": "a", "rawOutput": huge, "content": ["small"]})["t"]
     assert call == {"status": "pending", "toolCallId": "t", "title": "a", "content": ["small"]}

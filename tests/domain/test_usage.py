@@ -1,4 +1,4 @@
-"""Tokens and money, as agents report them."""
+"""Tokens and cost, as agents report them."""
 
 from typing import Any
 
@@ -56,7 +56,9 @@ from bullpen.domain.usage import Money, TokenCounts, cost_of, tokens_of
         ("a lot", None),
     ],
 )
-def test_each_agent_is_understood_in_its_own_words(turn: Any, tokens: TokenCounts | None) -> None:
+def test_the_token_counts_of_each_agent_are_read_in_its_own_format(
+    turn: Any, tokens: TokenCounts | None
+) -> None:
     assert tokens_of(Usage(turn=turn)) == tokens
 
 
@@ -78,5 +80,5 @@ def test_each_agent_is_understood_in_its_own_words(turn: Any, tokens: TokenCount
         (None, None, None),
     ],
 )
-def test_a_cost_so_far_tells_what_was_added_to_it(before: Any, now: Any, spent: Money | None) -> None:
+def test_the_cost_of_a_turn_is_the_increase_of_the_total(before: Any, now: Any, spent: Money | None) -> None:
     assert cost_of(Usage(cost=now), before) == spent

@@ -1,4 +1,4 @@
-"""What happens when something else than the server dies: an agent, its keeper, both; and a polite goodbye."""
+"""An agent, its keeper or both are killed, and a server is stopped by SIGTERM in the middle of a turn."""
 
 import asyncio
 import os
@@ -19,79 +19,81 @@ def keeper_of(pid: int) -> int:
     return int(parent.pid)
 
 
-async def in_a_turn(server: Server) -> tuple[AgentClient, int]:
-    """An agent that has begun to answer, and its pid."""
-    talker = await AgentClient.begin(server)
-    await talker.prompt("[[chunk begun]] [[sleep 1000]]")
-    async with talker.following():
-        await talker.until(lambda _: "begun" in talker.text())
-    return talker, talker.of_type("worker_ready")[0]["data"]["pid"]
+async def begin_turn(server: Server) -> tuple[AgentClient, int]:
+    """Return a client of an agent that has begun its answer, and the pid of the agent."""
+    client = await AgentClient.begin(server)
+    await client.prompt("[[chunk begun]] [[sleep 1000]]")
+    async with client.following():
+        await client.until(lambda _: "begun" in client.text())
+    return client, client.of_type("worker_ready")[0]["data"]["pid"]
 
 
-async def check_failure(talker: AgentClient, why: str) -> None:
-    """The worker has failed, its turn has ended, the session stays and can be gone on with."""
-    async with talker.following():
-        await talker.until(lambda _: talker.of_type("worker_failed"))
-        assert why in talker.of_type("worker_failed")[0]["data"]["error"]
-        (end,) = talker.of_type("turn_end")
+async def check_failure(client: AgentClient, reason: str) -> None:
+    """Check that the worker failed, its turn ended, and the session works after a restart of the agent."""
+    async with client.following():
+        await client.until(lambda _: client.of_type("worker_failed"))
+        assert reason in client.of_type("worker_failed")[0]["data"]["error"]
+        (end,) = client.of_type("turn_end")
         assert end["data"]["stopReason"] == "error"
-        assert (await talker.get())["status"] == "active"
-        await talker.server.call("POST", f"{talker.path}/restart", json={"continueConversation": True})
-        await talker.until(lambda _: len(talker.of_type("worker_ready")) == 2)
-        await talker.prompt("[[chunk again]]")
-        await talker.until_turns(2)
-    assert talker.text() == "begunagain"
+        assert (await client.get())["status"] == "active"
+        await client.server.call("POST", f"{client.path}/restart", json={"continueConversation": True})
+        await client.until(lambda _: len(client.of_type("worker_ready")) == 2)
+        await client.prompt("[[chunk again]]")
+        await client.until_turns(2)
+    assert client.text() == "begunagain"
 
 
 async def test_an_agent_that_is_killed_in_a_turn_fails_and_can_be_restarted(
     server: Server, workspace: Path
 ) -> None:
     journal = define_scripted(workspace)
-    talker, pid = await in_a_turn(server)
+    client, pid = await begin_turn(server)
     os.kill(pid, signal.SIGKILL)
-    await check_failure(talker, "SIGKILL")
+    await check_failure(client, "SIGKILL")
     assert prompts_in(journal) == ["[[chunk begun]] [[sleep 1000]]", "[[chunk again]]"]
 
 
-async def test_an_agent_that_dies_while_the_server_is_dead_too(server: Server, workspace: Path) -> None:
+async def test_an_agent_that_is_killed_while_no_server_runs_fails_and_can_be_restarted(
+    server: Server, workspace: Path
+) -> None:
     define_scripted(workspace)
-    talker, pid = await in_a_turn(server)
+    client, pid = await begin_turn(server)
     await server.kill()
     os.kill(pid, signal.SIGKILL)
     await server.start()
-    await check_failure(talker, "SIGKILL")
+    await check_failure(client, "SIGKILL")
 
 
-async def test_a_keeper_that_dies_takes_its_agents_but_no_session(server: Server, workspace: Path) -> None:
+async def test_a_killed_keeper_ends_its_agents_and_no_session(server: Server, workspace: Path) -> None:
     journal = define_scripted(workspace)
-    talker, pid = await in_a_turn(server)
+    client, pid = await begin_turn(server)
     os.kill(keeper_of(pid), signal.SIGKILL)
-    await check_failure(talker, "keeper lost")
+    await check_failure(client, "keeper lost")
     async with asyncio.timeout(30):
         while not has_ended(pid):
             await asyncio.sleep(0.02)
     assert prompts_in(journal).count("[[chunk begun]] [[sleep 1000]]") == 1
 
 
-async def test_an_agent_that_is_to_be_restarted_is_when_its_keeper_died(
+async def test_an_agent_with_automatic_restart_is_restarted_after_its_keeper_was_killed(
     server: Server, workspace: Path
 ) -> None:
     define_scripted(workspace, agent_id="phoenix", restart=True)
-    talker = await AgentClient.begin(server, "phoenix")
-    async with talker.following():
-        await talker.until(lambda _: talker.of_type("worker_ready"))
-        os.kill(keeper_of(talker.of_type("worker_ready")[0]["data"]["pid"]), signal.SIGKILL)
-        await talker.until(lambda _: len(talker.of_type("worker_ready")) == 2)
-        await talker.prompt("[[chunk back]]")
-        await talker.until(lambda _: talker.text() == "back")
-    assert [each["data"]["again"] for each in talker.of_type("worker_failed")] == [True]
+    client = await AgentClient.begin(server, "phoenix")
+    async with client.following():
+        await client.until(lambda _: client.of_type("worker_ready"))
+        os.kill(keeper_of(client.of_type("worker_ready")[0]["data"]["pid"]), signal.SIGKILL)
+        await client.until(lambda _: len(client.of_type("worker_ready")) == 2)
+        await client.prompt("[[chunk back]]")
+        await client.until(lambda _: client.text() == "back")
+    assert [each["data"]["again"] for each in client.of_type("worker_failed")] == [True]
 
 
-async def test_a_terminal_whose_keeper_died_is_let_go_of(server: Server) -> None:
+async def test_the_server_closes_the_files_of_a_terminal_whose_keeper_was_killed(server: Server) -> None:
     session = await server.new_session()
     worker = await server.new_terminal(session["id"])
     async with server.socket(f"/ws/session/{session['id']}/worker/{worker['id']}") as ws:
-        await ws.recv()  # what the shell said: the server has opened its recording
+        await ws.recv()  # output of the shell: the server has opened its recording
         os.kill(keeper_of(worker["pid"]), signal.SIGKILL)
         failed = await server.worker_in(session["id"], worker["id"], "failed")
     assert failed["error"] == "keeper lost"
@@ -101,30 +103,32 @@ async def test_a_terminal_whose_keeper_died_is_let_go_of(server: Server) -> None
     assert "worker broke" not in server.output()
 
 
-async def test_server_and_keeper_die_together(server: Server, workspace: Path) -> None:
+async def test_an_agent_fails_when_server_and_keeper_are_killed_together(
+    server: Server, workspace: Path
+) -> None:
     journal = define_scripted(workspace)
-    talker, pid = await in_a_turn(server)
+    client, pid = await begin_turn(server)
     keeper = keeper_of(pid)
     await server.kill()
     os.kill(keeper, signal.SIGKILL)
     await server.start()
-    await check_failure(talker, "keeper lost")
+    await check_failure(client, "keeper lost")
     assert prompts_in(journal).count("[[chunk begun]] [[sleep 1000]]") == 1
 
 
-async def test_a_server_that_is_asked_to_end_does_and_its_agents_go_on(
+async def test_a_server_stopped_by_sigterm_ends_and_its_agents_continue(
     server: Server, workspace: Path
 ) -> None:
     journal = define_scripted(workspace)
-    talker = await AgentClient.begin(server)
-    async with talker.following():
-        await talker.prompt("[[stream n=100 delay=0.02]]")
-        await talker.until(lambda _: talker.text())
+    client = await AgentClient.begin(server)
+    async with client.following():
+        await client.prompt("[[stream n=100 delay=0.02]]")
+        await client.until(lambda _: client.text())
         began = time.monotonic()
         assert await server.stop() == 0
         assert time.monotonic() - began < 30
         await asyncio.sleep(0.5)
         await server.start()
-        await talker.until_turns(1)
-    assert talker.text() == "".join(f"<{number}>" for number in range(100))
+        await client.until_turns(1)
+    assert client.text() == "".join(f"<{number}>" for number in range(100))
     assert prompts_in(journal) == ["[[stream n=100 delay=0.02]]"]

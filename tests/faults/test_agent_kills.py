@@ -1,4 +1,4 @@
-"""The server is killed while an agent works: nothing it was told or said is lost, doubled or reordered."""
+"""The server is killed while an agent works: no message to or from it is lost, repeated or reordered."""
 
 import asyncio
 import os
@@ -16,11 +16,11 @@ from support.scripted_agent.journal import prompts_in, read_journal
 from support.server import Server
 
 CHUNKS = 2000
-LIVES = 4 if os.environ.get("BULLPEN_FAULTS") == "full" else 1  # of agents that share the kills
+SHARES = 4 if os.environ.get("BULLPEN_FAULTS") == "full" else 1  # agents, each with a share of the kills
 
 
 async def check_copies(clients: list[AgentClient]) -> None:
-    """Every client has the log, and what it adds up to is what the server says of the session."""
+    """Check that every client has the whole log, and that folding it gives the session the server returns."""
     log = await clients[0].log()
     assert [event["seq"] for event in log] == list(range(1, len(log) + 1))
     for client in clients:
@@ -29,7 +29,7 @@ async def check_copies(clients: list[AgentClient]) -> None:
     folded = session_json(fold_all(Snapshot(id=clients[0].id), map(read_event, log)))
     detail = await clients[0].get()
     for worker in detail["workers"]:
-        del worker["foreground"]  # is no part of the log
+        del worker["foreground"]  # not part of the log
     assert {name: detail[name] for name in folded} == folded
 
 
@@ -46,15 +46,15 @@ def _script(number: int, chunks: int) -> str:
     )
 
 
-@pytest.mark.parametrize("life", range(LIVES))
-async def test_b1_an_agent_works_on_while_the_server_is_killed(
-    server: Server, workspace: Path, faults: int, life: int
+@pytest.mark.parametrize("share", range(SHARES))
+async def test_an_agent_continues_its_work_while_the_server_is_killed(
+    server: Server, workspace: Path, faults: int, share: int
 ) -> None:
-    faults //= LIVES
+    faults //= SHARES
     journal = define_scripted(workspace)
-    talker = await AgentClient.begin(server)
-    clients = [talker, AgentClient(server, talker.id), AgentClient(server, talker.id)]
-    each = CHUNKS // faults
+    first = await AgentClient.begin(server)
+    clients = [first, AgentClient(server, first.id), AgentClient(server, first.id)]
+    chunks = CHUNKS // faults
     texts = []
     async with AsyncExitStack() as stack:
         for client in clients:
@@ -62,27 +62,27 @@ async def test_b1_an_agent_works_on_while_the_server_is_killed(
         tasks = await stack.enter_async_context(asyncio.TaskGroup())
         answering = tasks.create_task(clients[1].answer_all())
         for number in range(faults):
-            texts.append(_script(number, each))
-            before = len(talker.events)
-            await talker.prompt(texts[-1])
-            await talker.until_length(before + random.randrange(1, 12))
+            texts.append(_script(number, chunks))
+            before = len(first.events)
+            await first.prompt(texts[-1])
+            await first.until_length(before + random.randrange(1, 12))
             await server.restart()
-            await talker.until_turns(number + 1)
+            await first.until_turns(number + 1)
         answering.cancel()
         await check_copies(clients)
     assert prompts_in(journal) == texts
-    assert [event["data"]["text"] for event in talker.of_type("user_prompt")] == texts
-    assert numbers(talker.text()) == list(range(each * faults))
-    assert [event["data"]["stopReason"] for event in talker.of_type("turn_end")] == ["end_turn"] * faults
+    assert [event["data"]["text"] for event in first.of_type("user_prompt")] == texts
+    assert numbers(first.text()) == list(range(chunks * faults))
+    assert [event["data"]["stopReason"] for event in first.of_type("turn_end")] == ["end_turn"] * faults
     assert len({record["pid"] for record in read_journal(journal)}) == 1
-    assert len(talker.of_type("worker_ready")) == 1 + faults  # the agent, and a terminal for each turn
-    assert len(talker.of_type("file_write")) == faults
+    assert len(first.of_type("worker_ready")) == 1 + faults  # the agent, and a terminal for each turn
+    assert len(first.of_type("file_write")) == faults
     for number in range(faults):
         assert (workspace / f"file-{number}").read_text() == f"w{number}"
         assert (workspace / f"ran-{number}").read_text() == "once\n"
 
 
-async def test_a_prompt_sent_often_over_restarts_and_from_two_clients_is_one_prompt(
+async def test_a_prompt_repeated_over_restarts_and_from_two_clients_reaches_the_agent_once(
     server: Server, workspace: Path
 ) -> None:
     journal = define_scripted(workspace)
@@ -103,16 +103,16 @@ async def test_a_prompt_sent_often_over_restarts_and_from_two_clients_is_one_pro
 
 async def test_a_permission_is_answered_once_after_a_restart(server: Server, workspace: Path) -> None:
     journal = define_scripted(workspace)
-    talker = await AgentClient.begin(server)
-    async with talker.following():
-        await talker.prompt("[[permission title=x]] [[chunk allowed]]")
-        await talker.until(lambda _: talker.asked())
+    first = await AgentClient.begin(server)
+    async with first.following():
+        await first.prompt("[[permission title=x]] [[chunk allowed]]")
+        await first.until(lambda _: first.asked())
         await server.restart()
-        (permission,) = (await talker.get("/permissions"))["permissions"]
-        answers = await asyncio.gather(*(talker.answer(permission["id"], "yes") for _ in range(2)))
+        (permission,) = (await first.get("/permissions"))["permissions"]
+        answers = await asyncio.gather(*(first.answer(permission["id"], "yes") for _ in range(2)))
         assert sorted(answers) == [204, 409]
-        await talker.until_turns(1)
-    assert talker.text() == "allowed"
+        await first.until_turns(1)
+    assert first.text() == "allowed"
     replies = [record for record in read_journal(journal) if '"optionId"' in record.get("line", "")]
     assert len([record for record in replies if record["dir"] == "in"]) == 1
 
@@ -121,27 +121,31 @@ async def test_queued_messages_are_sent_once_and_in_order_while_the_server_is_ki
     server: Server, workspace: Path, faults: int
 ) -> None:
     journal = define_scripted(workspace)
-    talker = await AgentClient.begin(server)
-    other = AgentClient(server, talker.id)
-    async with talker.following():
-        await talker.until(lambda _: talker.of_type("worker_ready"))
-        await talker.prompt(first := "[[permission title=wait]]")  # until the queue is in order
-        await talker.until(lambda _: talker.asked())
-        names = [f"{number} [[sleep 0.4]]" for number in range(8)]
-        for number, client in zip(range(8), [talker, other] * 4, strict=True):
-            await client.prompt(names[number], f"item-{number}")
+    first = await AgentClient.begin(server)
+    second = AgentClient(server, first.id)
+    async with first.following():
+        await first.until(lambda _: first.of_type("worker_ready"))
+        await first.prompt(
+            opening := "[[permission title=wait]]"
+        )  # the agent waits until the queue is filled and reordered
+        await first.until(lambda _: first.asked())
+        texts = [f"{number} [[sleep 0.4]]" for number in range(8)]
+        for number, client in zip(range(8), [first, second] * 4, strict=True):
+            await client.prompt(texts[number], f"item-{number}")
         await server.restart()
-        await insist(lambda: server.call("DELETE", f"{talker.path}/queue/item-6", 204))
-        await insist(lambda: server.call("POST", f"{other.path}/queue/item-7/move", json={"direction": "up"}))
-        expected = [first, *names[:5], names[7], names[5]]
-        (permission,) = talker.asked()
-        await talker.answer(permission, "yes")
+        await insist(lambda: server.call("DELETE", f"{first.path}/queue/item-6", 204))
+        await insist(
+            lambda: server.call("POST", f"{second.path}/queue/item-7/move", json={"direction": "up"})
+        )
+        expected = [opening, *texts[:5], texts[7], texts[5]]
+        (permission,) = first.asked()
+        await first.answer(permission, "yes")
         for _ in range(faults // 5):
             await asyncio.sleep(random.uniform(0, 0.5))
             await server.restart()
-        await talker.until_turns(len(expected))
-        assert (await talker.get("/queue"))["count"] == 0
-        assert await talker.log() == talker.events
+        await first.until_turns(len(expected))
+        assert (await first.get("/queue"))["count"] == 0
+        assert await first.log() == first.events
     assert prompts_in(journal) == expected
-    sent = [event["data"]["promptId"] for event in talker.of_type("user_prompt")]
+    sent = [event["data"]["promptId"] for event in first.of_type("user_prompt")]
     assert sent[1:] == [f"item-{number}" for number in (0, 1, 2, 3, 4, 7, 5)]

@@ -1,4 +1,4 @@
-"""The server is killed at its persistence and send syscalls in handshakes, turns and recovery (R-02)."""
+"""The server is killed at system calls that store or send, in a handshake, a turn and its own recovery."""
 
 import asyncio
 from contextlib import AsyncExitStack
@@ -13,21 +13,21 @@ from support.server import Server
 from support.strace import kill_at_each, share_points
 from support.stubborn import Stubborn
 
-# So many in a round, or a few more: of the log and its followers, the recorder, the file the agent writes.
-MADE = {"fdatasync": 15, "writev": 12, "write": 34, "pwrite64": 280}
-MADE |= {"ftruncate": 1, "rename": 1, "unlinkat": 1, "renameat": 1}
-SHARES = share_points(MADE, tests=10)
-TEXT = "[[stream n=5]] [[write path=file content=w]] [[permission title=x]] [[tool title=y]] [[chunk end]]"
+# Calls in a round, at least: by the log and its followers, the recorder, and the file that the agent writes.
+CALLS_IN_A_ROUND = {"fdatasync": 15, "writev": 12, "write": 34, "pwrite64": 280}
+CALLS_IN_A_ROUND |= {"ftruncate": 1, "rename": 1, "unlinkat": 1, "renameat": 1}
+SHARES = share_points(CALLS_IN_A_ROUND, tests=10)
+PROMPT = "[[stream n=5]] [[write path=file content=w]] [[permission title=x]] [[tool title=y]] [[chunk end]]"
 
 
 @pytest.mark.parametrize("share", range(len(SHARES)))
-async def test_a_kill_at_any_syscall_of_a_handshake_and_a_turn_loses_and_doubles_nothing(
+async def test_a_kill_at_any_syscall_of_a_handshake_and_a_turn_loses_and_repeats_nothing(
     server: Server, workspace: Path, share: int
 ) -> None:
     async def one_round(stack: AsyncExitStack, number: int) -> int:
         journal = define_scripted(workspace, agent_id=f"agent-{number}")
         written = workspace / "file"
-        written.unlink(missing_ok=True)  # what a file holds already is not written
+        written.unlink(missing_ok=True)  # the server does not write a file that has this content already
         stubborn = Stubborn(server, stack)
         await _one_round(server, f"agent-{number}", journal)
         await stubborn.close()
@@ -35,34 +35,34 @@ async def test_a_kill_at_any_syscall_of_a_handshake_and_a_turn_loses_and_doubles
         assert {path.name for path in workspace.iterdir()} == {"file", ".config"}
         return stubborn.deaths
 
-    await kill_at_each(server, SHARES[share], MADE, one_round)
+    await kill_at_each(server, SHARES[share], CALLS_IN_A_ROUND, one_round)
 
 
 async def _one_round(server: Server, agent_id: str, journal: Path) -> None:
-    """A session with an agent is made, prompted and allowed, every order repeated until it is answered."""
-    talker = await AgentClient.begin(server, agent_id)
-    async with talker.following():
-        await talker.prompt(TEXT)
-        await talker.until(lambda _: talker.asked())
-        (permission,) = talker.asked()
-        await talker.answer(permission, "yes")
-        await talker.until(lambda _: talker.of_type("turn_end"))
-        assert await talker.log() == talker.events
-    assert prompts_in(journal) == [TEXT]
-    assert talker.text() == "<0><1><2><3><4>end"
-    for once in ("worker_ready", "agent_session", "user_prompt", "file_write", "turn_end"):
-        assert len(talker.of_type(once)) == 1, once
+    """Create a session with an agent, prompt it, and allow its request; repeat each order until answered."""
+    client = await AgentClient.begin(server, agent_id)
+    async with client.following():
+        await client.prompt(PROMPT)
+        await client.until(lambda _: client.asked())
+        (permission,) = client.asked()
+        await client.answer(permission, "yes")
+        await client.until(lambda _: client.of_type("turn_end"))
+        assert await client.log() == client.events
+    assert prompts_in(journal) == [PROMPT]
+    assert client.text() == "<0><1><2><3><4>end"
+    for event_type in ("worker_ready", "agent_session", "user_prompt", "file_write", "turn_end"):
+        assert len(client.of_type(event_type)) == 1, event_type
     records = list(read_journal(journal))
     assert len({record["pid"] for record in records}) == 1
-    heard = [message_of(record).get("method") for record in records if record["dir"] == "in"]
-    assert heard == ["initialize", "session/new", "session/prompt", None, None]
-    await _until_recorded(talker)
-    await insist(lambda: server.call("DELETE", talker.path))
+    methods = [message_of(record).get("method") for record in records if record["dir"] == "in"]
+    assert methods == ["initialize", "session/new", "session/prompt", None, None]
+    await _until_recorded(client)
+    await insist(lambda: server.call("DELETE", client.path))
 
 
-async def _until_recorded(talker: AgentClient) -> None:
-    recordings = RecordingStore(talker.server.home / "recordings")
+async def _until_recorded(client: AgentClient) -> None:
+    recordings = RecordingStore(client.server.home / "recordings")
     async with asyncio.timeout(SECONDS):
-        while recordings.metadata_seq(talker.id) < len(talker.events):
+        while recordings.metadata_seq(client.id) < len(client.events):
             await asyncio.sleep(0.02)
-    assert recordings.last_seq(talker.id) == len(talker.events)
+    assert recordings.last_seq(client.id) == len(client.events)

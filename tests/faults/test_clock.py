@@ -1,4 +1,4 @@
-"""R-16: the clock is set an hour ahead and back while an agent works: order stays, no deadline is wrong."""
+"""The clock is set an hour ahead and back during a turn: events stay in order and deadlines are correct."""
 
 import os
 from collections.abc import AsyncIterator
@@ -16,13 +16,13 @@ SET_CLOCK = Path(__file__).parents[1] / "support" / "set_clock"
 
 
 class Clock:
-    """The clock of a server, as somebody sets it."""
+    """The clock of a server, which a test sets through a file."""
 
     def __init__(self, file: Path) -> None:
         self.file = file
 
     def set(self, seconds: int) -> None:
-        """At once for whoever looks: a half written file would be another time."""
+        """Shift the clock by these seconds. A rename is atomic, so the server reads a complete file."""
         new = self.file.with_suffix(".new")
         new.write_text(str(seconds))
         new.rename(self.file)
@@ -42,59 +42,59 @@ async def server(tmp_path: Path, workspace: Path, clock: Clock) -> AsyncIterator
     await this.close()
 
 
-async def test_r16_a_turn_goes_on_in_order_whatever_the_clock_says(
+async def test_a_turn_continues_in_order_when_the_clock_is_set_forward_and_back(
     server: Server, workspace: Path, clock: Clock
 ) -> None:
-    """Half an hour of rest ends a session, ten minutes a question: neither has passed."""
+    """An idle session ends after 30 minutes and a permission after 10; neither time has passed."""
     server.set(AGENT_SESSION_IDLE_TIMEOUT="30", BULLPEN_PERMISSION_TIMEOUT="600")
     await server.restart()
     define_scripted(workspace)
-    talker = await AgentClient.begin(server)
-    async with talker.following():
-        await talker.prompt("[[stream n=30 delay=0.02]] [[permission title=x]] [[stream n=60 delay=0.02]]")
-        await talker.until(lambda _: talker.asked())
-        began = talker.events[-1]["timestamp"]
+    client = await AgentClient.begin(server)
+    async with client.following():
+        await client.prompt("[[stream n=30 delay=0.02]] [[permission title=x]] [[stream n=60 delay=0.02]]")
+        await client.until(lambda _: client.asked())
+        began = client.events[-1]["timestamp"]
         clock.set(HOUR)
-        resting = await AgentClient.begin(server)  # made by the new clock, which is then set back
-        await server.call("PATCH", talker.path, json={"title": "an hour later"})
-        await talker.until(lambda _: talker.of_type("session_changed"))
-        assert _ms(talker.events[-1]["timestamp"]) - _ms(began) >= HOUR * 1000, "the clock was not set"
+        idle = await AgentClient.begin(server)  # created while the clock is ahead; it is then set back
+        await server.call("PATCH", client.path, json={"title": "an hour later"})
+        await client.until(lambda _: client.of_type("session_changed"))
+        assert _ms(client.events[-1]["timestamp"]) - _ms(began) >= HOUR * 1000, "the clock was not set"
         clock.set(-HOUR)
-        (question,) = talker.asked()
-        assert await talker.answer(question, "yes") == 204
-        await talker.until(lambda _: "<40>" in talker.text())
+        (question,) = client.asked()
+        assert await client.answer(question, "yes") == 204
+        await client.until(lambda _: "<40>" in client.text())
         clock.set(HOUR)
-        await talker.until(lambda _: "<60>" in talker.text())
+        await client.until(lambda _: "<60>" in client.text())
         clock.set(-HOUR)
         await server.restart()
-        await talker.until_turns(1)
-        log = await talker.log()
-    assert log == talker.events
+        await client.until_turns(1)
+        log = await client.log()
+    assert log == client.events
     assert [event["seq"] for event in log] == list(range(1, len(log) + 1))
-    assert all(_ms(one["timestamp"]) <= _ms(next["timestamp"]) for one, next in pairwise(log))
-    assert talker.text() == "".join(f"<{number}>" for number in range(90))
-    assert [event["data"]["stopReason"] for event in talker.of_type("turn_end")] == ["end_turn"]
-    for client in (talker, resting):
-        session = await client.get()
+    assert all(_ms(before["timestamp"]) <= _ms(after["timestamp"]) for before, after in pairwise(log))
+    assert client.text() == "".join(f"<{number}>" for number in range(90))
+    assert [event["data"]["stopReason"] for event in client.of_type("turn_end")] == ["end_turn"]
+    for each in (client, idle):
+        session = await each.get()
         assert (session["status"], session["workers"][0]["state"]) == ("active", "active")
 
 
-async def test_r16_what_is_due_after_seconds_does_not_wait_for_a_clock_that_was_set_back(
+async def test_a_timeout_of_seconds_is_not_delayed_when_the_clock_is_set_back(
     server: Server, workspace: Path, clock: Clock
 ) -> None:
     server.set(BULLPEN_PERMISSION_TIMEOUT="1", BULLPEN_QUEUE_DELAY_SECONDS="1")
     await server.restart()
     define_scripted(workspace)
-    talker = await AgentClient.begin(server)
-    async with talker.following():
-        await talker.until(lambda _: talker.of_type("worker_ready"))
+    client = await AgentClient.begin(server)
+    async with client.following():
+        await client.until(lambda _: client.of_type("worker_ready"))
         clock.set(HOUR)
-        await talker.prompt("[[stream n=10 delay=0.02]] [[permission title=x]]")
-        await talker.prompt("[[chunk next]]")  # waits in the queue, a second longer than the agent works
-        await talker.until(lambda _: "<3>" in talker.text())
+        await client.prompt("[[stream n=10 delay=0.02]] [[permission title=x]]")
+        await client.prompt("[[chunk next]]")  # is sent from the queue one second after the turn
+        await client.until(lambda _: "<3>" in client.text())
         clock.set(0)
-        await talker.until(lambda _: "next" in talker.text())
-    answered = [each["data"] for each in talker.of_type("permission") if each["data"]["status"] != "pending"]
+        await client.until(lambda _: "next" in client.text())
+    answered = [each["data"] for each in client.of_type("permission") if each["data"]["status"] != "pending"]
     assert [each["by"] for each in answered] == ["timeout"]
 
 

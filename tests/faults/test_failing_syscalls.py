@@ -1,7 +1,7 @@
-"""EMFILE, ENFILE, ENOMEM and EIO at system calls of the server and the keeper (issue 23).
+"""EMFILE, ENFILE, ENOMEM and EIO at system calls of the server and the keeper.
 
 A terminal is opened, typed into and ended; an agent does one turn. In each round one call fails. Afterwards,
-in the same processes, the state is correct, the failure was named, and a new session works.
+in the same processes, the state is correct, the failure was reported, and a new session works.
 
 Not injected, because the kernel does not fail there and a library aborts when it does: waiting for events
 (epoll_wait), libuv's own wake-up descriptor (read, write and epoll_ctl of the server), memory, and locks
@@ -29,10 +29,10 @@ from support.viewer import Typist, Viewer
 
 ERRORS = ("EMFILE", "ENFILE", "ENOMEM", "EIO")
 SECONDS = 60.0
-SOME = 8  # rounds of each test in a normal run
-MOST_CALLS = 2000  # of one kind in a round: more are a mistake of the test
-# Words by which a failure is named: by the kernel, by SQLite, by us.
-NAMES = (
+SAMPLE_SIZE = 8  # rounds of each test in a normal run
+MAX_CALLS = 2000  # of one kind in a round; more are an error of the test
+# Texts by which the kernel, SQLite and Bullpen report a failure.
+FAILURE_TEXTS = (
     "too many open files",
     "out of memory",
     "cannot allocate memory",
@@ -43,7 +43,7 @@ NAMES = (
     "no resources left",
 )
 
-# How often each call is made in a round, at least.
+# The least number of each call in a round.
 FILES = {"openat": 20, "newfstatat": 20, "getdents64": 2, "lseek": 20, "mkdir": 1, "rename": 1}
 SERVER = {**FILES, "pread64": 10, "pwrite64": 20, "fdatasync": 2, "writev": 2, "ioctl": 10}
 SERVER |= {"accept4": 1, "setsockopt": 1}
@@ -57,32 +57,40 @@ Point = tuple[str, int, str]
 Round = Callable[[], Awaitable[None]]
 
 
-async def test_a_failing_call_of_the_server_while_a_terminal_is_used(server: Server) -> None:
+async def test_a_failing_system_call_of_the_server_is_reported_and_a_terminal_still_works(
+    server: Server,
+) -> None:
     await _fail_each(server, server.pid, SERVER, lambda: _use_terminal(server))
 
 
-async def test_a_failing_call_of_the_keeper_while_a_terminal_is_used(server: Server) -> None:
+async def test_a_failing_system_call_of_the_keeper_is_reported_and_a_terminal_still_works(
+    server: Server,
+) -> None:
     keeper = await _keeper_of(server)
     async with _no_descriptor_left(keeper):
         await _fail_each(server, keeper, KEEPER, lambda: _use_terminal(server))
 
 
-async def test_a_failing_call_of_the_server_in_a_turn_of_an_agent(server: Server, workspace: Path) -> None:
-    await _fail_each(server, server.pid, SERVER_AGENT, _Turns(server, workspace).take_one)
+async def test_a_failing_system_call_of_the_server_is_reported_and_an_agent_still_works(
+    server: Server, workspace: Path
+) -> None:
+    await _fail_each(server, server.pid, SERVER_AGENT, _AgentRounds(server, workspace).run_turn)
 
 
-async def test_a_failing_call_of_the_keeper_in_a_turn_of_an_agent(server: Server, workspace: Path) -> None:
+async def test_a_failing_system_call_of_the_keeper_is_reported_and_an_agent_still_works(
+    server: Server, workspace: Path
+) -> None:
     keeper = await _keeper_of(server)
     async with _no_descriptor_left(keeper):
-        await _fail_each(server, keeper, KEEPER_AGENT, _Turns(server, workspace).take_one)
+        await _fail_each(server, keeper, KEEPER_AGENT, _AgentRounds(server, workspace).run_turn)
 
 
-async def _fail_each(server: Server, pid: int, made: dict[str, int], one_round: Round) -> None:
-    """Play a round for each point; after each one, the same processes serve a new session."""
+async def _fail_each(server: Server, pid: int, least_calls: dict[str, int], one_round: Round) -> None:
+    """Run a round for each point. After each one, check that the same processes serve a new session."""
     hits, reached = 0, True
-    points = _all_points(made, lambda: reached) if FULL else _some_points(made)
+    points = _all_points(least_calls, lambda: reached) if FULL else _sample_points(least_calls)
     for call, number, error in points:
-        with _about(call, number, error, server):
+        with _error_note(call, number, error, server):
             async with failing_at(pid, str(number), error, call, children=pid == server.pid) as injected:
                 async with asyncio.timeout(SECONDS):
                     await one_round()
@@ -91,28 +99,28 @@ async def _fail_each(server: Server, pid: int, made: dict[str, int], one_round: 
             async with asyncio.timeout(SECONDS):
                 await _use_new_session(server)
             assert psutil.pid_exists(pid)
-    assert hits, "no call was made to fail: the test shows nothing"
+    assert hits, "no call failed, so nothing was tested"
 
 
-def _some_points(made: dict[str, int]) -> Iterator[Point]:
-    """A sample: other calls, numbers and errors in each run."""
-    calls = random.sample(sorted(made), min(SOME, len(made)))
-    return ((call, random.randint(1, made[call]), random.choice(ERRORS)) for call in calls)
+def _sample_points(least_calls: dict[str, int]) -> Iterator[Point]:
+    """Return a random sample of calls, numbers and errors."""
+    calls = random.sample(sorted(least_calls), min(SAMPLE_SIZE, len(least_calls)))
+    return ((call, random.randint(1, least_calls[call]), random.choice(ERRORS)) for call in calls)
 
 
-def _all_points(made: dict[str, int], reached: Callable[[], bool]) -> Iterator[Point]:
-    """Every number of every call with every error, until a round does not make so many."""
-    for call in made:
+def _all_points(least_calls: dict[str, int], reached: Callable[[], bool]) -> Iterator[Point]:
+    """Yield every number of every call with every error, until a round makes fewer calls."""
+    for call in least_calls:
         for error in ERRORS:
             for number in count(1):
-                assert number < MOST_CALLS, f"there was no end of {call}"
+                assert number < MAX_CALLS, f"more than {MAX_CALLS} calls of {call} in a round"
                 yield call, number, error
                 if not reached():
                     break
 
 
 @contextmanager
-def _about(call: str, number: int, error: str, server: Server) -> Iterator[None]:
+def _error_note(call: str, number: int, error: str, server: Server) -> Iterator[None]:
     try:
         yield
     except BaseException as cause:
@@ -145,10 +153,10 @@ async def _use_new_session(server: Server) -> None:
 
 
 async def _use_terminal(server: Server) -> None:
-    """Open a terminal, type into it, end it; whatever fails is tried again and does not happen twice."""
-    session = await _ask(server, "POST", "/api/sessions", json={"locationPath": str(server.workspace)})
+    """Open a terminal, type into it, and end it. Repeat each failed request; check that it acts only once."""
+    session = await _request(server, "POST", "/api/sessions", json={"locationPath": str(server.workspace)})
     path = f"/api/sessions/{session['id']}/workers"
-    worker = await _ask(server, "POST", path, json={"type": "terminal"})
+    worker = await _request(server, "POST", path, json={"type": "terminal"})
     worker = await _started(server, f"{path}/{worker['id']}")
     typist = Typist(server, session["id"], worker["id"], "typist")
     viewer = Viewer(server, session["id"], worker["id"])
@@ -156,18 +164,18 @@ async def _use_terminal(server: Server) -> None:
         await typist.type("stty -echo; PS1=\n", "echo bul''lpen\n")
         await viewer.until_seen(b"bullpen\r\n")
     assert bytes(viewer.data).count(b"bullpen\r\n") == 1
-    now = await _ask(server, "GET", f"{path}/{worker['id']}")
+    now = await _request(server, "GET", f"{path}/{worker['id']}")
     assert (now["state"], now["pid"]) == ("active", worker["pid"])
-    ended = await _ask(server, "DELETE", f"{path}/{worker['id']}")
+    ended = await _request(server, "DELETE", f"{path}/{worker['id']}")
     assert ended["state"] == "terminated"
     assert not psutil.pid_exists(worker["pid"])
-    log = (await _ask(server, "GET", f"/api/sessions/{session['id']}/events"))["events"]
+    log = (await _request(server, "GET", f"/api/sessions/{session['id']}/events"))["events"]
     assert [event["seq"] for event in log] == list(range(1, len(log) + 1))
     kinds = [event["type"] for event in log]
     assert kinds.count("worker_spawning") == 1 + kinds.count("worker_failed")
 
 
-class _Turns:
+class _AgentRounds:
     """Rounds with an agent, each with a journal of its own."""
 
     def __init__(self, server: Server, workspace: Path) -> None:
@@ -175,30 +183,30 @@ class _Turns:
         self._workspace = workspace
         self._number = 0
 
-    async def take_one(self) -> None:
-        """Start an agent, prompt it once, and see its turn to the end; nothing is done twice."""
+    async def run_turn(self) -> None:
+        """Start an agent, prompt it, wait for the end of the turn, and check that nothing was done twice."""
         self._number += 1
         server, agent_id = self._server, f"agent-{self._number}"
         journal = define_scripted(self._workspace, agent_id=agent_id)
         body = {"locationPath": str(server.workspace)}
-        session = await _ask(server, "POST", "/api/sessions", json=body)
+        session = await _request(server, "POST", "/api/sessions", json=body)
         path = f"/api/sessions/{session['id']}/workers"
-        worker = await _ask(server, "POST", path, json={"type": "agent", "agentId": agent_id})
+        worker = await _request(server, "POST", path, json={"type": "agent", "agentId": agent_id})
         await _started(server, f"{path}/{worker['id']}")
-        talker = AgentClient(server, session["id"])
+        client = AgentClient(server, session["id"])
         text = "[[stream n=5]] [[tool title=y]] [[chunk end]]"
         prompt = {"text": text, "promptId": str(uuid.uuid4())}
-        async with talker.following():
-            await _ask(server, "POST", f"{talker.path}/prompt", json=prompt)
-            await talker.until_turns(1)
+        async with client.following():
+            await _request(server, "POST", f"{client.path}/prompt", json=prompt)
+            await client.until_turns(1)
         assert prompts_in(journal) == [text]
-        assert talker.text() == "<0><1><2><3><4>end"
-        assert len(talker.of_type("user_prompt")) == 1
-        await _ask(server, "DELETE", talker.path)
+        assert client.text() == "<0><1><2><3><4>end"
+        assert len(client.of_type("user_prompt")) == 1
+        await _request(server, "DELETE", client.path)
 
 
-async def _ask(server: Server, method: str, path: str, **more: Any) -> Any:
-    """Repeat a request, with one key, until it is answered; a failure must be named and pass."""
+async def _request(server: Server, method: str, path: str, **more: Any) -> Any:
+    """Repeat a request with the same idempotency key until it succeeds; each failure must name its cause."""
     headers = {"Idempotency-Key": str(uuid.uuid4())} if method == "POST" else {}
     while True:
         try:
@@ -209,21 +217,21 @@ async def _ask(server: Server, method: str, path: str, **more: Any) -> Any:
         if answer.is_success:
             return answer.json() if answer.content else None
         assert answer.status_code in (503, 507), f"{answer.status_code}: {answer.text}"
-        _check_named(answer.json()["message"])
+        _check_reported(answer.json()["message"])
         await asyncio.sleep(0.02)
 
 
 async def _started(server: Server, path: str) -> dict[str, Any]:
     """Wait until the worker runs; if it failed for the injected reason, restart it."""
     while True:
-        worker: dict[str, Any] = await _ask(server, "GET", path)
+        worker: dict[str, Any] = await _request(server, "GET", path)
         if worker["state"] == "active":
             return worker
         if worker["state"] == "failed":
-            _check_named(worker["error"])
-            await _ask(server, "POST", f"{path}/restart")
+            _check_reported(worker["error"])
+            await _request(server, "POST", f"{path}/restart")
         await asyncio.sleep(0.02)
 
 
-def _check_named(message: str) -> None:
-    assert any(name in message.lower() for name in NAMES), message
+def _check_reported(message: str) -> None:
+    assert any(text in message.lower() for text in FAILURE_TEXTS), message

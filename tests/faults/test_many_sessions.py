@@ -1,4 +1,4 @@
-"""R-14: sessions that have run and are removed leave nothing: no file, socket, thread or child."""
+"""Sessions that were run and purged leave no file, socket, thread or child."""
 
 import asyncio
 import os
@@ -18,44 +18,49 @@ FULL = os.environ.get("BULLPEN_FAULTS") == "full"
 SESSIONS = 5000 if FULL else 500
 AT_ONCE = 50
 DEADLINE = 60.0  # seconds
-WARMING = 3  # rounds until what is opened once and for all is open
-POOLS = 4  # threads that may have been started since: pools fill up as they are needed
-PASSING = "bullpen.db"  # readers of the database
+WARM_UP_ROUNDS = 3  # the server opens in these what it keeps open
+MAX_NEW_THREADS = 4  # thread pools start threads when they need them
+IGNORED_FILE = "bullpen.db"  # the number of its readers varies
 
 
 @pytest.mark.timeout(1800)
-async def test_r14_sessions_that_come_and_go_leave_nothing_behind(tmp_path: Path, workspace: Path) -> None:
+async def test_sessions_that_were_run_and_purged_leave_nothing_behind(
+    tmp_path: Path, workspace: Path
+) -> None:
     program = tmp_path / "short"
     program.write_text("#!/bin/sh\necho I ran\n")
     program.chmod(0o755)
     server = Server(tmp_path / "home", workspace, {"SHELL": str(program)})
-    server.http.headers["Connection"] = "close"  # none of our own is among what is left
+    server.http.headers["Connection"] = "close"  # so that no connection of the test remains open
     await server.start()
     try:
-        for _ in range(WARMING):
-            await _come_and_go(server)
-        threads, before = psutil.Process(server.pid).num_threads(), await _wait(_left, server, _is_calm)
+        for _ in range(WARM_UP_ROUNDS):
+            await _run_and_purge(server)
+        threads, before = (
+            psutil.Process(server.pid).num_threads(),
+            await _poll(_leftovers, server, _has_no_sessions),
+        )
         for _ in range(SESSIONS // AT_ONCE):
-            await _come_and_go(server)
-        assert await _wait(_left, server, lambda left: left == before) == before
-        assert psutil.Process(server.pid).num_threads() <= threads + POOLS
+            await _run_and_purge(server)
+        assert await _poll(_leftovers, server, lambda found: found == before) == before
+        assert psutil.Process(server.pid).num_threads() <= threads + MAX_NEW_THREADS
         assert "[error" not in server.output()
     finally:
         await server.close()
 
 
-async def _come_and_go(server: Server) -> None:
-    """A few sessions at once: the program of each runs to its end, and all of them are removed."""
-    await asyncio.gather(*(_make(server) for _ in range(AT_ONCE)))
-    sessions = await _wait(_listed, server, lambda sessions: all(map(_has_ended, sessions)))
+async def _run_and_purge(server: Server) -> None:
+    """Start sessions at the same time, wait until the program of each has ended, and purge them all."""
+    await asyncio.gather(*(_start_session(server) for _ in range(AT_ONCE)))
+    sessions = await _poll(_sessions, server, lambda sessions: all(map(_has_ended, sessions)))
     assert len(sessions) == AT_ONCE
     assert {worker["exitCode"] for session in sessions for worker in session["workers"]} == {0}
     await asyncio.gather(*(_purge(server, session["id"]) for session in sessions))
-    assert await _listed(server) == []
+    assert await _sessions(server) == []
 
 
-async def _make(server: Server) -> None:
-    """Sent again when the connection is lost: an idle one may be closed in the moment it is used."""
+async def _start_session(server: Server) -> None:
+    """Start a session with a terminal. Repeat a request if the server closes the idle connection it uses."""
 
     async def post(path: str, body: dict[str, Any], key: str) -> Any:
         return await server.call("POST", path, 201, json=body, headers={"Idempotency-Key": key})
@@ -71,7 +76,7 @@ async def _purge(server: Server, session_id: str) -> None:
     assert answer.status_code in (200, 404), answer.text
 
 
-async def _listed(server: Server) -> list[dict[str, Any]]:
+async def _sessions(server: Server) -> list[dict[str, Any]]:
     answer = await insist(lambda: server.call("GET", "/api/sessions?limit=1000"))
     sessions: list[dict[str, Any]] = answer["sessions"]
     return sessions
@@ -81,22 +86,22 @@ def _has_ended(session: dict[str, Any]) -> bool:
     return [worker["state"] for worker in session["workers"]] == ["exited"]
 
 
-async def _wait(look: Callable[[Server], Any], server: Server, good: Callable[[Any], bool]) -> Any:
-    """What one sees when it is as it should be, or when that has taken too long."""
+async def _poll(read: Callable[[Server], Any], server: Server, condition: Callable[[Any], bool]) -> Any:
+    """Read until the value meets the condition or the deadline has passed; return the last value."""
     end = asyncio.get_running_loop().time() + DEADLINE
-    while not good(seen := await look(server)) and asyncio.get_running_loop().time() < end:
+    while not condition(value := await read(server)) and asyncio.get_running_loop().time() < end:
         await asyncio.sleep(0.1)
-    return seen
+    return value
 
 
-def _is_calm(left: dict[str, Any]) -> bool:
-    """Of the first sessions nothing is left either."""
-    spools = [name for name in left["open"] if "spool" in name]
-    return not (left["children"] or left["connections"] or spools)
+def _has_no_sessions(leftovers: dict[str, Any]) -> bool:
+    """Return whether no child, connection or spool of an earlier session is open."""
+    spools = [name for name in leftovers["open"] if "spool" in name]
+    return not (leftovers["children"] or leftovers["connections"] or spools)
 
 
-async def _left(server: Server) -> dict[str, Any]:
-    """All that a session could leave."""
+async def _leftovers(server: Server) -> dict[str, Any]:
+    """Return everything that a purged session could leave behind."""
     this = psutil.Process(server.pid)
     (keeper,) = [
         process
@@ -119,8 +124,8 @@ def _open_files(process: psutil.Process) -> Counter[str]:
     for fd in Path(f"/proc/{process.pid}/fd").iterdir():
         try:
             target = os.readlink(fd)
-        except FileNotFoundError:  # closed in this moment
+        except FileNotFoundError:  # closed meanwhile
             continue
-        if PASSING not in target:
+        if IGNORED_FILE not in target:
             found[target.partition(":[")[0]] += 1
     return found

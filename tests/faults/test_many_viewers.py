@@ -1,4 +1,4 @@
-"""R-08 and R-18: a crowd that watches, some slowly and some not at all, also over a restart."""
+"""Many viewers follow sessions, some read slowly and some not at all, also over a restart of the server."""
 
 import asyncio
 import os
@@ -16,69 +16,74 @@ from support.viewer import Typist, Viewer
 
 FULL = os.environ.get("BULLPEN_FAULTS") == "full"
 FAST, SLOW, STOPPED = (440, 50, 10) if FULL else (24, 8, 6)
-CHUNKS, CHUNK = 3000, 4000  # in bytes: together more than the kernel keeps for one who does not read
-ROOM = (200 if FULL else 128) << 20
+CHUNKS, CHUNK = 3000, 4000  # bytes: together more than the kernel buffers for a viewer that does not read
+MAX_GROWTH_BYTES = (200 if FULL else 128) << 20
 SESSIONS, VIEWERS = (100, 500) if FULL else (20, 100)
-WITH_AGENT = 5  # of the sessions; the others have a terminal
-PATIENCE = 600 if FULL else 120
+WITH_AGENT = 5  # sessions; the others have a terminal
+TIMEOUT = 600 if FULL else 120
 COUNTING = "for i in $(seq 200); do echo line $i; sleep 0.02; done; exit\r"
 
 
 @pytest.mark.timeout(900)
-async def test_r08_who_reads_slowly_or_not_at_all_holds_up_nobody_and_costs_little(
+async def test_viewers_that_read_slowly_or_not_at_all_delay_no_other_viewer_and_need_little_memory(
     server: Server, workspace: Path
 ) -> None:
     define_scripted(workspace)
-    talker = await AgentClient.begin(server)
-    fast = [Onlooker(server, talker.id) for _ in range(FAST)]
-    slow = [Onlooker(server, talker.id, pause=0.05) for _ in range(SLOW)]
-    stopped = [Onlooker(server, talker.id) for _ in range(STOPPED)]
-    everybody = [*fast, *slow, *stopped]
-    async with asyncio.timeout(PATIENCE), AsyncExitStack() as stack:
-        for viewer in everybody:
+    client = await AgentClient.begin(server)
+    fast = [Onlooker(server, client.id) for _ in range(FAST)]
+    slow = [Onlooker(server, client.id, pause=0.05) for _ in range(SLOW)]
+    stopped = [Onlooker(server, client.id) for _ in range(STOPPED)]
+    viewers = [*fast, *slow, *stopped]
+    async with asyncio.timeout(TIMEOUT), AsyncExitStack() as stack:
+        for viewer in viewers:
             await stack.enter_async_context(viewer.watching())
-        await asyncio.gather(*(viewer.here.wait() for viewer in everybody))
+        await asyncio.gather(*(viewer.here.wait() for viewer in viewers))
         for viewer in stopped:
             viewer.reading.clear()
         before = _memory(server)
-        await talker.prompt(f"[[stream n={CHUNKS} size={CHUNK}]]")
+        await client.prompt(f"[[stream n={CHUNKS} size={CHUNK}]]")
         await asyncio.gather(*(viewer.until_seen("turn_end") for viewer in fast))
         assert all("turn_end" not in viewer.types for viewer in stopped), (
-            "nobody was stopped: it shows nothing"
+            "no viewer was stopped, so nothing was tested"
         )
-        assert _memory(server) - before < ROOM
+        assert _memory(server) - before < MAX_GROWTH_BYTES
         for viewer in slow:
             viewer.pause = 0.0
         for viewer in stopped:
             viewer.reading.set()
-        head = len(await talker.log())
-        await asyncio.gather(*(viewer.until(head) for viewer in everybody))
-        assert _memory(server) - before < ROOM
-    assert not any(viewer.cuts for viewer in everybody)
+        head = len(await client.log())
+        await asyncio.gather(*(viewer.until(head) for viewer in viewers))
+        assert _memory(server) - before < MAX_GROWTH_BYTES
+    assert not any(viewer.cuts for viewer in viewers)
 
 
 @pytest.mark.timeout(900)
-async def test_r18_after_a_restart_a_crowd_has_every_session_whole(server: Server, workspace: Path) -> None:
+async def test_after_a_restart_many_viewers_get_every_event_of_every_session(
+    server: Server, workspace: Path
+) -> None:
     define_scripted(workspace)
-    talkers = [await AgentClient.begin(server) for _ in range(WITH_AGENT)]
+    clients = [await AgentClient.begin(server) for _ in range(WITH_AGENT)]
     terminals = [await _terminal(server) for _ in range(SESSIONS - WITH_AGENT)]
-    sessions = [*(talker.id for talker in talkers), *(session for session, _ in terminals)]
-    crowd = [Onlooker(server, session) for session in sessions for _ in range(VIEWERS // SESSIONS - 1)]
-    windows = [Viewer(server, *terminal) for terminal in terminals]
-    async with asyncio.timeout(PATIENCE), AsyncExitStack() as stack:
-        for watching in (*(each.watching() for each in crowd), *(each.watching() for each in windows)):
+    sessions = [*(client.id for client in clients), *(session for session, _ in terminals)]
+    followers = [Onlooker(server, session) for session in sessions for _ in range(VIEWERS // SESSIONS - 1)]
+    terminal_viewers = [Viewer(server, *terminal) for terminal in terminals]
+    async with asyncio.timeout(TIMEOUT), AsyncExitStack() as stack:
+        for watching in (
+            *(each.watching() for each in followers),
+            *(each.watching() for each in terminal_viewers),
+        ):
             await stack.enter_async_context(watching)
-        await asyncio.gather(*(talker.prompt("[[stream n=200 delay=0.02]]") for talker in talkers))
+        await asyncio.gather(*(client.prompt("[[stream n=200 delay=0.02]]") for client in clients))
         await asyncio.gather(*(Typist(server, *terminal, "t").type(COUNTING) for terminal in terminals))
-        await asyncio.gather(*(viewer.here.wait() for viewer in crowd))
+        await asyncio.gather(*(viewer.here.wait() for viewer in followers))
         await server.restart()
-        await asyncio.gather(*(viewer.until_exit() for viewer in windows))
-        await asyncio.gather(*(viewer.until_seen(_last_of(viewer, talkers)) for viewer in crowd))
+        await asyncio.gather(*(viewer.until_exit() for viewer in terminal_viewers))
+        await asyncio.gather(*(viewer.until_seen(_last_of(viewer, clients)) for viewer in followers))
         heads = {session: await _head(server, session) for session in sessions}
-        await asyncio.gather(*(viewer.until(heads[viewer.session_id]) for viewer in crowd))
-    assert all(viewer.cuts for viewer in crowd)
-    assert [viewer.last for viewer in crowd] == [heads[viewer.session_id] for viewer in crowd]
-    for viewer in windows:
+        await asyncio.gather(*(viewer.until(heads[viewer.session_id]) for viewer in followers))
+    assert all(viewer.cuts for viewer in followers)
+    assert [viewer.last for viewer in followers] == [heads[viewer.session_id] for viewer in followers]
+    for viewer in terminal_viewers:
         assert [int(number) for number in re.findall(rb"line (\d+)\r\n", viewer.data)] == [*range(1, 201)]
 
 
@@ -87,9 +92,9 @@ async def _terminal(server: Server) -> tuple[str, str]:
     return session["id"], (await server.new_terminal(session["id"]))["id"]
 
 
-def _last_of(viewer: Onlooker, talkers: list[AgentClient]) -> str:
-    """What is still to come in a session: the end of its turn, or of its program."""
-    return "turn_end" if viewer.session_id in [talker.id for talker in talkers] else "worker_exited"
+def _last_of(viewer: Onlooker, clients: list[AgentClient]) -> str:
+    """Return the type of the last event to come: the end of the turn, or of the program."""
+    return "turn_end" if viewer.session_id in [client.id for client in clients] else "worker_exited"
 
 
 async def _head(server: Server, session_id: str) -> int:

@@ -1,4 +1,4 @@
-"""The server has no free file descriptor: what fails says so, and works again as soon as there is one."""
+"""The server has no free file descriptor: each failure names this cause, and works again when one is free."""
 
 import os
 import resource
@@ -17,7 +17,7 @@ REASON = "too many open files"
 
 @contextmanager
 def free_descriptors(pid: int, number: int) -> Iterator[None]:
-    """Let the process open so many more files; each further one fails with EMFILE."""
+    """Let the process open this number of additional files; each further one fails with EMFILE."""
     used = {int(name) for name in os.listdir(f"/proc/{pid}/fd")}
     limit = next(islice((fd for fd in count() if fd not in used), number, None))
     soft, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
@@ -29,7 +29,7 @@ def free_descriptors(pid: int, number: int) -> Iterator[None]:
 
 
 async def start_worker(server: Server, free: int, session_id: str, **body: str) -> None:
-    """Order a worker while few descriptors are free: it is refused, runs, or fails; each for the reason."""
+    """Start a worker while few descriptors are free. If it is refused or fails, the reason must be named."""
     path = f"/api/sessions/{session_id}/workers"
     with free_descriptors(server.pid, free):
         ordered = await server.http.post(path, json=body)
@@ -58,11 +58,11 @@ async def test_an_agent_started_without_descriptors_fails_with_the_reason(
     define_scripted(workspace)
     session = await server.new_session()
     await start_worker(server, free, session["id"], type="agent", agentId="scripted")
-    talker = await AgentClient.begin(server)
-    async with talker.following():
-        await talker.prompt("[[chunk done]]")
-        await talker.until_turns(1)
-    assert talker.text() == "done"
+    client = await AgentClient.begin(server)
+    async with client.following():
+        await client.prompt("[[chunk done]]")
+        await client.until_turns(1)
+    assert client.text() == "done"
 
 
 async def test_a_file_that_cannot_be_opened_without_descriptors_is_not_reported_as_missing(

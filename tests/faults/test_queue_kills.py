@@ -1,4 +1,4 @@
-"""Two people fill, edit and order a queue while the server is killed: each message reaches the agent once."""
+"""Two users fill, edit and reorder a queue while the server is killed; the agent gets each message once."""
 
 import asyncio
 import json
@@ -18,17 +18,17 @@ from support.server import Server
 from support.viewer import LOST
 
 KILLS = 200 if os.environ.get("BULLPEN_FAULTS") == "full" else 20
-ITEMS = KILLS  # of both together: each brings more events than a kill waits for
+ITEMS = KILLS  # of both users together; each item produces more events than a kill waits for
 NEVER = "2999-01-01T00:00:00Z"
-WORDS = "and then some more words, so that it needs a title of its own"
+LONG_TEXT = "and then some more words, so that it needs a title of its own"
 
 
-class Person:
-    """Sends each order until it is answered; the same order is done once."""
+class QueueUser:
+    """A user of the queue. Repeats each order with the same idempotency key until it is answered."""
 
     def __init__(self, client: AgentClient, name: str) -> None:
         self.name = name
-        self.notices: dict[int, dict[str, Any]] = {}  # by seq: one that comes again is the same
+        self.notices: dict[int, dict[str, Any]] = {}  # by seq; a notice that is sent again must be the same
         self._client = client
 
     async def add(self, message: str, **more: Any) -> str:
@@ -36,34 +36,34 @@ class Person:
         return str(made["id"])
 
     async def edit(self, item_id: str, **changes: Any) -> bool:
-        """Whether it was still there."""
+        """Return whether the item was still in the queue."""
         return "id" in await self._send("PATCH", f"/{item_id}", **changes)
 
     async def move(self, item_id: str, direction: str) -> None:
         await self._send("POST", f"/{item_id}/move", direction=direction)
 
-    async def order(self, what: str) -> None:
-        await self._send("POST", f"/{what}")
+    async def order(self, action: str) -> None:
+        await self._send("POST", f"/{action}")
 
-    async def look(self) -> list[dict[str, Any]]:
+    async def list_items(self) -> list[dict[str, Any]]:
         return list((await self._client.get("/queue"))["messages"])
 
     @asynccontextmanager
-    async def listening(self) -> AsyncIterator[None]:
+    async def following_notices(self) -> AsyncIterator[None]:
         async with asyncio.TaskGroup() as tasks:
-            task = tasks.create_task(self._listen())
+            task = tasks.create_task(self._follow())
             yield
             task.cancel()
 
     async def _send(self, method: str, path: str, **body: Any) -> dict[str, Any]:
         key = {"Idempotency-Key": str(uuid.uuid4())}
-        place = f"{self._client.path}/queue{path}"
-        said: dict[str, Any] = await insist(
-            lambda: self._client.server.call(method, place, json=body, headers=key)
+        url = f"{self._client.path}/queue{path}"
+        answer: dict[str, Any] = await insist(
+            lambda: self._client.server.call(method, url, json=body, headers=key)
         )
-        return said
+        return answer
 
-    async def _listen(self) -> None:
+    async def _follow(self) -> None:
         after = 0
         while True:
             try:
@@ -80,31 +80,31 @@ class Person:
         return int(frame["events"][-1]["seq"]) if frame["type"] == "events" else 0
 
 
-async def fill(person: Person, texts: dict[str, str], number: int) -> None:
-    """Messages that are titled, scheduled, edited and moved."""
-    dice = random.Random(f"{person.name} {number}")
-    mine: list[str] = []
-    for place in range(number):
-        text = f"{person.name}-{place}[[sleep 0.3]]"
-        more = {"scheduled_time": NEVER} if place % 10 == 9 else {}
-        item_id = await person.add(f"{text} {WORDS}" if place % 2 else text, **more)
-        mine.append(item_id)
+async def fill(user: QueueUser, texts: dict[str, str], number: int) -> None:
+    """Add messages that are titled, scheduled, edited and moved; record the text of each in `texts`."""
+    rng = random.Random(f"{user.name} {number}")
+    own_ids: list[str] = []
+    for position in range(number):
+        text = f"{user.name}-{position}[[sleep 0.3]]"
+        more = {"scheduled_time": NEVER} if position % 10 == 9 else {}
+        item_id = await user.add(f"{text} {LONG_TEXT}" if position % 2 else text, **more)
+        own_ids.append(item_id)
         texts[item_id] = text
-        if dice.random() < 0.3:
-            await person.move(dice.choice(mine), dice.choice(["up", "down"]))
-        if dice.random() < 0.3:
-            edited = dice.choice(mine)
+        if rng.random() < 0.3:
+            await user.move(rng.choice(own_ids), rng.choice(["up", "down"]))
+        if rng.random() < 0.3:
+            edited = rng.choice(own_ids)
             texts[edited] = f"{text}instead"
-            assert await person.edit(edited, message=f"{texts[edited]} {WORDS}")
+            assert await user.edit(edited, message=f"{texts[edited]} {LONG_TEXT}")
 
 
-def check_notices(person: Person, item_id: str, sent: bool) -> None:
-    """In the order of R54: added, perhaps titled and moved, then sending and sent, each once."""
-    told = [each for _, each in sorted(person.notices.items()) if each["message_id"] == item_id]
-    names = [each["type"] for each in told]
-    assert told[0]["type"] == "queue_updated"
-    assert told[0]["action"] == "added"
-    assert [each.get("action") for each in told].count("added") == 1
+def check_notices(user: QueueUser, item_id: str, sent: bool) -> None:
+    """Check the order of notices: added, perhaps titled and moved, then sending and sent, each once."""
+    notices = [each for _, each in sorted(user.notices.items()) if each["message_id"] == item_id]
+    names = [each["type"] for each in notices]
+    assert notices[0]["type"] == "queue_updated"
+    assert notices[0]["action"] == "added"
+    assert [each.get("action") for each in notices].count("added") == 1
     assert names[-2:] == ["queue_message_sending", "queue_message_sent"] or not sent, names
     assert [names.count(f"queue_message_{name}") for name in ("sending", "sent")] == [int(sent)] * 2
     assert "queue_message_titled" in names
@@ -115,47 +115,47 @@ async def test_a_queue_keeps_every_message_once_and_in_order_while_the_server_is
     server: Server, workspace: Path
 ) -> None:
     journal = define_scripted(workspace)
-    talker = await AgentClient.begin(server)
-    people = [Person(talker, "ada"), Person(AgentClient(server, talker.id), "bob")]
+    client = await AgentClient.begin(server)
+    users = [QueueUser(client, "ada"), QueueUser(AgentClient(server, client.id), "bob")]
     texts: dict[str, str] = {}
 
     async def kill(times: int, step: int) -> None:
-        """One kill in every few events: a busy machine is killed as often in the midst of things."""
-        begun = len(talker.events)
+        """Kill the server every few events, so that kills hit the same states on a slow machine."""
+        begun = len(client.events)
         for number in range(times):
-            await talker.until_length(begun + number * step + random.randint(1, step))
+            await client.until_length(begun + number * step + random.randint(1, step))
             await server.restart()
 
-    async with talker.following(), people[0].listening(), people[1].listening():
-        await talker.until(lambda _: talker.of_type("agent_session"))
+    async with client.following(), users[0].following_notices(), users[1].following_notices():
+        await client.until(lambda _: client.of_type("agent_session"))
         settings = {"max_size": 1000}
-        await insist(lambda: server.call("PUT", f"{talker.path}/queue/settings", 200, json=settings))
-        await people[0].order("pause")
-        async with asyncio.TaskGroup() as tasks:  # all of it is put together under kills
+        await insist(lambda: server.call("PUT", f"{client.path}/queue/settings", 200, json=settings))
+        await users[0].order("pause")
+        async with asyncio.TaskGroup() as tasks:  # the queue is filled while the server is killed
             tasks.create_task(kill(KILLS // 2, 3))
-            for person in people:
-                tasks.create_task(fill(person, texts, ITEMS // 2))
-        seen = await people[1].look()
-        assert {item["id"] for item in seen} == set(texts)
-        going = [item for item in seen if item["scheduled_time"] is None]
-        await people[1].order("resume")
-        await kill(KILLS - KILLS // 2, 8)  # and sent under kills
-        await talker.until_turns(len(going))
-        left = await people[0].look()
-        events = await talker.log()
-        for person in people:
+            for user in users:
+                tasks.create_task(fill(user, texts, ITEMS // 2))
+        queued = await users[1].list_items()
+        assert {item["id"] for item in queued} == set(texts)
+        unscheduled = [item for item in queued if item["scheduled_time"] is None]
+        await users[1].order("resume")
+        await kill(KILLS - KILLS // 2, 8)  # and sent while the server is killed
+        await client.until_turns(len(unscheduled))
+        left = await users[0].list_items()
+        events = await client.log()
+        for user in users:
             last = max(each["seq"] for each in events if each["type"].startswith("queue_"))
             async with asyncio.timeout(60):
-                while last not in person.notices:
+                while last not in user.notices:
                     await asyncio.sleep(0.02)
 
-    assert [item["id"] for item in left] == [item["id"] for item in seen if item["scheduled_time"]]
+    assert [item["id"] for item in left] == [item["id"] for item in queued if item["scheduled_time"]]
     got = prompts_in(journal)
-    assert got == [item["message"] for item in going]
-    assert all(message.startswith(texts[item["id"]]) for message, item in zip(got, going, strict=True))
-    prompted = [event["data"]["promptId"] for event in talker.of_type("user_prompt")]
-    assert prompted == [item["id"] for item in going]
-    for person in people:
+    assert got == [item["message"] for item in unscheduled]
+    assert all(message.startswith(texts[item["id"]]) for message, item in zip(got, unscheduled, strict=True))
+    prompted = [event["data"]["promptId"] for event in client.of_type("user_prompt")]
+    assert prompted == [item["id"] for item in unscheduled]
+    for user in users:
         for item_id in texts:
-            check_notices(person, item_id, item_id in prompted)
-    assert people[0].notices == people[1].notices
+            check_notices(user, item_id, item_id in prompted)
+    assert users[0].notices == users[1].notices

@@ -1,4 +1,4 @@
-"""The server is killed while it starts a crashed agent again: the next one does it, once."""
+"""The server is killed while it restarts a crashed agent: the next server restarts the agent exactly once."""
 
 import asyncio
 import os
@@ -20,39 +20,39 @@ SECONDS = 60.0
 
 
 @pytest.mark.timeout(600)
-async def test_a_crashed_agent_is_started_again_once_whatever_the_server_died_of_meanwhile(
+async def test_a_crashed_agent_is_restarted_once_when_the_server_is_killed_meanwhile(
     server: Server, workspace: Path
 ) -> None:
     define_scripted(workspace, agent_id="phoenix", restart=True)
     deaths = [await _crash_once(server, number) for number in POINTS]
-    assert any(deaths), "no kill hit: the test shows nothing"
+    assert any(deaths), "no kill happened, so nothing was tested"
 
 
 async def _crash_once(server: Server, number: int) -> bool:
-    """Whether the server died before the agent was there again."""
-    talker = await AgentClient.begin(server, "phoenix")
-    async with talker.following(), AsyncExitStack() as stack:
-        await talker.until(lambda _: talker.of_type("worker_ready"))
-        worker = (await talker.get("/workers"))["workers"][0]
+    """Kill the agent, and the server at its n-th system call; return whether the server was killed."""
+    client = await AgentClient.begin(server, "phoenix")
+    async with client.following(), AsyncExitStack() as stack:
+        await client.until(lambda _: client.of_type("worker_ready"))
+        worker = (await client.get("/workers"))["workers"][0]
         await stack.enter_async_context(killed_at(server.pid, number))
         os.kill(worker["pid"], signal.SIGKILL)
-        died = await _dies(server, talker)
-        await talker.until(lambda _: len(talker.of_type("worker_ready")) == 2)
-        await talker.prompt("[[chunk back]]")
-        await talker.until(lambda _: talker.text() == "back")
-        assert [each["automatic"] for each in _told(talker, "worker_spawning")] == [False, True]
-        assert [each["again"] for each in _told(talker, "worker_failed")] == [True]
-        assert (await talker.get("/workers"))["workers"][0]["run"] == 2
-    await server.call("DELETE", talker.path)
+        died = await _server_dies(server, client)
+        await client.until(lambda _: len(client.of_type("worker_ready")) == 2)
+        await client.prompt("[[chunk back]]")
+        await client.until(lambda _: client.text() == "back")
+        assert [each["automatic"] for each in _data_of(client, "worker_spawning")] == [False, True]
+        assert [each["again"] for each in _data_of(client, "worker_failed")] == [True]
+        assert (await client.get("/workers"))["workers"][0]["run"] == 2
+    await server.call("DELETE", client.path)
     return died
 
 
-async def _dies(server: Server, talker: AgentClient) -> bool:
-    """Waits for the agent, or the death of the server; it runs afterwards."""
+async def _server_dies(server: Server, client: AgentClient) -> bool:
+    """Wait until the agent is ready again or the server died; return whether it died. It runs afterwards."""
     process = server.process
     assert process is not None
     async with asyncio.timeout(SECONDS):
-        while process.poll() is None and len(talker.of_type("worker_ready")) < 2:
+        while process.poll() is None and len(client.of_type("worker_ready")) < 2:
             await asyncio.sleep(0.02)
     if process.poll() is None:
         return False
@@ -60,5 +60,5 @@ async def _dies(server: Server, talker: AgentClient) -> bool:
     return True
 
 
-def _told(talker: AgentClient, type: str) -> list[dict[str, Any]]:
-    return [event["data"] for event in talker.of_type(type)]
+def _data_of(client: AgentClient, type: str) -> list[dict[str, Any]]:
+    return [event["data"] for event in client.of_type(type)]

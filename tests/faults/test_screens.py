@@ -1,4 +1,4 @@
-"""What a newcomer sees of a running program, before and after a kill; and what no viewer may do to it."""
+"""The screen that a new viewer gets is correct, also after a kill; replies and hostile output are handled."""
 
 import asyncio
 import json
@@ -14,7 +14,7 @@ from support.viewer import Typist, Viewer
 
 MODES = (1, 7, 25, 1000, 1002, 1003, 1006, 1049, 2004)
 
-ASKER = """
+QUERY_PROGRAM = """
 import os, sys, tty, select, time
 tty.setraw(0)
 os.write(1, b"ready")
@@ -40,28 +40,30 @@ HOSTILE = [
 
 
 async def history(server: Server, session_id: str, worker_id: str) -> dict[str, Any]:
-    """What a viewer that comes now is sent first."""
+    """Return the first message that a new viewer gets."""
     async with server.socket(f"/ws/session/{session_id}/worker/{worker_id}") as ws:
         message: dict[str, Any] = json.loads(await asyncio.wait_for(ws.recv(), 60))
     assert message["type"] == "history"
     return message
 
 
-async def settled(server: Server, session_id: str, worker_id: str, text: str) -> tuple[EmulatedTerminal, int]:
-    """A newcomer's terminal once the program has drawn the text and then nothing new, and the offset."""
+async def stable_screen(
+    server: Server, session_id: str, worker_id: str, text: str
+) -> tuple[EmulatedTerminal, int]:
+    """Return the terminal of a new viewer and its offset, once it shows the text and no output follows."""
     last = -1
     async with asyncio.timeout(60):
         while True:
             message = await history(server, session_id, worker_id)
             terminal = EmulatedTerminal(message["cols"], message["rows"])
-            assert terminal.feed(message["data"].encode()) == [], "history must not ask anything"
+            assert terminal.feed(message["data"].encode()) == [], "the history must not contain a query"
             if text in terminal.text() and message["offset"] == last:
                 return terminal, last
             last = message["offset"]
             await asyncio.sleep(0.1)
 
 
-def look(terminal: EmulatedTerminal) -> tuple[Any, ...]:
+def visible_state(terminal: EmulatedTerminal) -> tuple[Any, ...]:
     return terminal.text(), terminal.cursor, {mode: terminal.mode(mode) for mode in MODES}
 
 
@@ -73,9 +75,9 @@ def look(terminal: EmulatedTerminal) -> tuple[Any, ...]:
         ("TERM=xterm htop -d 600 -C", "Load average", ""),
         (r"printf 'half \033[3'; read nothing", "half", ""),
     ],
-    ids=["vim", "less", "htop", "a shell in mid-sequence"],
+    ids=["vim", "less", "htop", "a shell in the middle of an escape sequence"],
 )
-async def test_a_newcomer_sees_the_same_screen_after_a_kill(
+async def test_a_new_viewer_sees_the_same_screen_after_a_kill(
     server: Server, workspace: Path, command: str, text: str, typed: str
 ) -> None:
     (workspace / "numbers").write_text("".join(f"{number}\n" for number in range(500)))
@@ -83,23 +85,23 @@ async def test_a_newcomer_sees_the_same_screen_after_a_kill(
     worker = await server.new_terminal(session["id"], cols=100, rows=30)
     typist = Typist(server, session["id"], worker["id"], "typist")
     await typist.type(f"{command}\n")
-    await settled(server, session["id"], worker["id"], text)
+    await stable_screen(server, session["id"], worker["id"], text)
     if typed:
         await typist.type(typed.replace("\\n", "\n"))
     until = -1
     offset = 0
-    while until != offset:  # a program that drew by itself meanwhile has another screen
-        before, offset = await settled(server, session["id"], worker["id"], text)
+    while until != offset:  # repeat if the program printed something meanwhile
+        before, offset = await stable_screen(server, session["id"], worker["id"], text)
         await server.restart()
-        after, until = await settled(server, session["id"], worker["id"], text)
-    assert look(after) == look(before)
+        after, until = await stable_screen(server, session["id"], worker["id"], text)
+    assert visible_state(after) == visible_state(before)
 
 
-async def test_attaching_types_nothing_and_a_live_question_is_answered_once(
+async def test_attaching_sends_no_input_and_a_live_query_is_answered_once(
     server: Server, workspace: Path
 ) -> None:
-    program, journal = workspace / "asker.py", workspace / "journal"
-    program.write_text(ASKER)
+    program, journal = workspace / "query.py", workspace / "journal"
+    program.write_text(QUERY_PROGRAM)
     session = await server.new_session()
     worker = await server.new_terminal(session["id"])
     typist = Typist(server, session["id"], worker["id"], "typist")
@@ -109,7 +111,9 @@ async def test_attaching_types_nothing_and_a_live_question_is_answered_once(
         await viewer.until_seen(b"ready")
         await typist.type("!")
         await viewer.until_seen(b"asked")
-        answers = await _journal(journal, lambda data: data.count(b"\x1b") >= 5 and data.endswith(b"\x1b\\"))
+        answers = await _read_journal_when(
+            journal, lambda data: data.count(b"\x1b") >= 5 and data.endswith(b"\x1b\\")
+        )
         assert answers.startswith(b"!")
         assert answers.count(b"R") == 1 and answers.count(b"\x1b") == 5, answers
     for _ in range(3):
@@ -118,12 +122,12 @@ async def test_attaching_types_nothing_and_a_live_question_is_answered_once(
     for _ in range(3):
         await history(server, session["id"], worker["id"])
     await typist.type("end")
-    assert await _journal(journal, lambda data: data.endswith(b"end")) == answers + b"end"
+    assert await _read_journal_when(journal, lambda data: data.endswith(b"end")) == answers + b"end"
 
 
-async def _journal(path: Path, enough: Any) -> bytes:
+async def _read_journal_when(path: Path, complete: Any) -> bytes:
     async with asyncio.timeout(60):
-        while not path.exists() or not enough(path.read_bytes()):
+        while not path.exists() or not complete(path.read_bytes()):
             await asyncio.sleep(0.02)
     return path.read_bytes()
 
@@ -136,15 +140,18 @@ async def test_hostile_output_leaves_the_server_and_other_terminals_unharmed(
     other = await server.new_terminal(session["id"])
     for number, data in enumerate(HOSTILE):
         (workspace / f"{number:02d}.bin").write_bytes(data)
-    bad = Typist(server, session["id"], hostile["id"], "bad")
-    await bad.type("stty -echo; cat *.bin; printf '\\033\\\\'; echo; echo all-done\n")
-    viewer, good = Viewer(server, session["id"], hostile["id"]), Viewer(server, session["id"], other["id"])
-    typist = Typist(server, session["id"], other["id"], "good")
-    async with viewer.watching(), good.watching():
+    hostile_typist = Typist(server, session["id"], hostile["id"], "hostile")
+    await hostile_typist.type("stty -echo; cat *.bin; printf '\\033\\\\'; echo; echo all-done\n")
+    viewer, other_viewer = (
+        Viewer(server, session["id"], hostile["id"]),
+        Viewer(server, session["id"], other["id"]),
+    )
+    typist = Typist(server, session["id"], other["id"], "typist")
+    async with viewer.watching(), other_viewer.watching():
         for number in range(10):
             await typist.type(f"echo $(({number}+1000))\n")
             async with asyncio.timeout(60):
-                await good.until_seen(b"%d\r\n" % (number + 1000))
+                await other_viewer.until_seen(b"%d\r\n" % (number + 1000))
         await viewer.until_seen(b"all-done")
-    await settled(server, session["id"], hostile["id"], "all-done")
+    await stable_screen(server, session["id"], hostile["id"], "all-done")
     assert server.process is not None and server.process.poll() is None

@@ -1,4 +1,4 @@
-"""Orders, retries, cuts and deaths in any order: the house does what a model of it does (R-09)."""
+"""Orders, retries, lost connections and kills in any order: the server does thing a model of it does."""
 
 import asyncio
 import os
@@ -24,16 +24,16 @@ T = TypeVar("T")
 FULL = os.environ.get("BULLPEN_FAULTS") == "full"
 EXAMPLES, STEPS = (500, 100) if FULL else (3, 30)
 SECONDS = 60.0
-PAUSES = {"answer": 2, "link": 2, "server": 4, "agent": 5}  # deeds between two losses of one thing
+MIN_ACTIONS_BETWEEN = {"answer": 2, "link": 2, "server": 4, "agent": 5}  # two losses of the same thing
 
-# Milliseconds from sending an order to the death of the server; mostly it lives.
-DEATHS = st.sampled_from([None] * 20 + [0, 3, 10, 40])
+# Milliseconds from sending an order to the kill of the server; None, the most frequent value, is no kill.
+KILL_DELAYS = st.sampled_from([None] * 20 + [0, 3, 10, 40])
 CLIENTS = st.integers(0, 1)
-KINDS = st.sampled_from(["ask", "wait", "say", "exit", "say", "ask", "wait"])  # an exit less often
+KINDS = st.sampled_from(["ask", "wait", "say", "exit", "say", "ask", "wait"])  # an exit is less frequent
 
 
-class House(RuleBasedStateMachine):
-    """One session at a time, two clients that come and go, one agent that keeps a journal."""
+class ServerMachine(RuleBasedStateMachine):
+    """One session at a time, two clients that connect and disconnect, and one agent that keeps a journal."""
 
     server: ClassVar[Server]
     loop: ClassVar[LoopThread]
@@ -41,67 +41,69 @@ class House(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.sound = True
-        self.said: dict[Said, dict[str, Any]] = {}  # what was acknowledged, and how
+        self.valid = True  # no step failed
+        self.answers: dict[Said, dict[str, Any]] = {}  # the answer to each acknowledged prompt
         self.number = 0
         self._open()
 
-    # What people do
+    # Orders of users
 
-    @rule(kind=KINDS, client=CLIENTS, death=DEATHS)
+    @rule(kind=KINDS, client=CLIENTS, kill_delay=KILL_DELAYS)
     @precondition(lambda self: self.model.alive and len(self.model.queue) < MOST_QUEUED)
-    def submit(self, kind: str, client: int, death: int | None) -> None:
-        with self._step(calm=self.model.paused):
-            said = self._next(kind)
+    def submit(self, kind: str, client: int, kill_delay: int | None) -> None:
+        with self._step(settle=self.model.paused):
+            prompt = self._next(kind)
             order = self.clients[client].prompt
-            self.said[said] = self._through(lambda: order(said.text, said.id), death)
-            self.model.submit(said)
+            self.answers[prompt] = self._send(lambda: order(prompt.text, prompt.id), kill_delay)
+            self.model.submit(prompt)
 
     @rule(kind=KINDS)
     @precondition(lambda self: not self.model.alive)
-    def submit_to_nobody(self, kind: str) -> None:
+    def submit_to_an_ended_agent(self, kind: str) -> None:
         with self._step():
-            said = self._next(kind)
-            self._post("/prompt", 409, json={"text": said.text, "promptId": said.id})
+            prompt = self._next(kind)
+            self._post("/prompt", 409, json={"text": prompt.text, "promptId": prompt.id})
 
-    @rule(which=st.randoms(use_true_random=False), client=CLIENTS, death=DEATHS)
-    @precondition(lambda self: self.said and self._has_news("answer"))
-    def retry(self, which: Any, client: int, death: int | None) -> None:
+    @rule(chooser=st.randoms(use_true_random=False), client=CLIENTS, kill_delay=KILL_DELAYS)
+    @precondition(lambda self: self.answers and self._may_lose_again("answer"))
+    def retry(self, chooser: Any, client: int, kill_delay: int | None) -> None:
         with self._step(lost="answer"):
-            said = which.choice(list(self.said))
+            prompt = chooser.choice(list(self.answers))
             order = self.clients[client].prompt
-            assert self._through(lambda: order(said.text, said.id), death) == self.said[said]
-            self._post("/prompt", 409, json={"text": "something else", "promptId": said.id})
+            assert self._send(lambda: order(prompt.text, prompt.id), kill_delay) == self.answers[prompt]
+            self._post("/prompt", 409, json={"text": "something else", "promptId": prompt.id})
 
-    @rule(death=DEATHS)
+    @rule(kill_delay=KILL_DELAYS)
     @precondition(lambda self: self.model.turn is not None and self.model.turn.kind == "ask")
-    def approve(self, death: int | None) -> None:
-        with self._step(calm=True):
+    def approve(self, kill_delay: int | None) -> None:
+        with self._step(settle=True):
             (permission,) = self._asked()
-            status = self._through(lambda: self.witness.answer(permission, "yes"), death)
-            assert status == 204 or death is not None  # a first try that got no answer may have come through
+            status = self._send(lambda: self.witness.answer(permission, "yes"), kill_delay)
+            # 409: the first attempt acted but got no answer
+            assert status == 204 or kill_delay is not None
             assert self.loop.run(self.witness.answer(permission, "no")) == 409
             self.model.approve()
 
-    @rule(death=DEATHS)
+    @rule(kill_delay=KILL_DELAYS)
     @precondition(lambda self: self.model.turn is not None)
-    def cancel(self, death: int | None) -> None:
-        with self._step(calm=True):
-            self._post("/cancel", 204, death=death)
+    def cancel(self, kill_delay: int | None) -> None:
+        with self._step(settle=True):
+            self._post("/cancel", 204, kill_delay=kill_delay)
             self.model.cancel()
-            self._calm_down()  # what is said before the turn is over waits, and is held with the rest
+            # a prompt sent before the end of the turn is queued and then paused with the others
+            self._wait_until_as_modelled()
 
-    @rule(death=DEATHS)
+    @rule(kill_delay=KILL_DELAYS)
     @precondition(lambda self: self.model.paused)
-    def resume_the_queue(self, death: int | None) -> None:
-        with self._step(calm=True):
-            self._post("/queue/resume", 200, death=death)
+    def resume_the_queue(self, kill_delay: int | None) -> None:
+        with self._step(settle=True):
+            self._post("/queue/resume", 200, kill_delay=kill_delay)
             self.model.resume()
 
-    # What comes and goes
+    # Losses and restarts
 
     @rule(client=CLIENTS)
-    @precondition(lambda self: self._has_news("link"))
+    @precondition(lambda self: self._may_lose_again("link"))
     def disconnect_or_reconnect(self, client: int) -> None:
         with self._step(lost="link"):
             if self.linked[client]:
@@ -110,57 +112,57 @@ class House(RuleBasedStateMachine):
                 self._connect(client)
 
     @rule()
-    @precondition(lambda self: self._has_news("server"))
+    @precondition(lambda self: self._may_lose_again("server"))
     def crash_the_server(self) -> None:
         with self._step(lost="server"):
             self.loop.run(self.server.restart())
 
     @rule()
-    @precondition(lambda self: self.model.alive and self._has_news("agent"))
+    @precondition(lambda self: self.model.alive and self._may_lose_again("agent"))
     def crash_the_agent(self) -> None:
-        with self._step(calm=True, lost="agent"):
+        with self._step(settle=True, lost="agent"):
             os.kill(self._worker()["pid"], signal.SIGKILL)
             self.model.lose_agent()
 
-    @rule(death=DEATHS)
+    @rule(kill_delay=KILL_DELAYS)
     @precondition(lambda self: not self.model.alive)
-    def restart_the_agent(self, death: int | None) -> None:
-        with self._step(calm=True):
-            self._post(f"/workers/{self.worker_id}/restart", 200, death=death)
+    def restart_the_agent(self, kill_delay: int | None) -> None:
+        with self._step(settle=True):
+            self._post(f"/workers/{self.worker_id}/restart", 200, kill_delay=kill_delay)
             self.model.restart()
-            self._calm_down()
+            self._wait_until_as_modelled()
 
     @rule()
-    @precondition(lambda self: len(self.said) > 5)
+    @precondition(lambda self: len(self.answers) > 5)
     def purge(self) -> None:
-        with self._step(calm=True):
+        with self._step(settle=True):
             self._check()
             self._close()
             self.loop.run(self.server.call("DELETE", f"{self.witness.path}?purge=true"))
             self.loop.run(self.server.call("GET", self.witness.path, 404))
-            self._post("/prompt", 404, json={"text": "anybody?", "promptId": "too-late"})
+            self._post("/prompt", 404, json={"text": "after the purge", "promptId": "too-late"})
             self._open()
 
     def teardown(self) -> None:
         try:
-            if self.sound:
-                self._calm_down()
+            if self.valid:
+                self._wait_until_as_modelled()
                 self._check()
         finally:
             self._close()
             gone = self.loop.run(self.server.http.delete(f"{self.witness.path}?purge=true"))
             assert gone.status_code in (200, 404), gone.text  # 404: the step that failed had purged it
 
-    # The oracle
+    # Comparison with the model
 
-    def _calm_down(self) -> None:
-        """Waits until the house has done all that the model says it will do by itself."""
+    def _wait_until_as_modelled(self) -> None:
+        """Wait until the server is in the state of the model."""
         try:
-            self.loop.run(self._until_calm())
+            self.loop.run(self._poll_until_as_modelled())
         except TimeoutError:
             raise AssertionError(f"{self._state(self.stored)} is not {self.model}") from None
 
-    async def _until_calm(self) -> None:
+    async def _poll_until_as_modelled(self) -> None:
         async with asyncio.timeout(SECONDS):
             while True:
                 after = len(self.stored)
@@ -172,14 +174,14 @@ class House(RuleBasedStateMachine):
                     queue["paused"],
                 )
                 model = self.model
-                expected = (model.turns, model.alive, [said.id for said in model.queue], model.paused)
-                if state == expected and self._has_begun():
+                expected = (model.turns, model.alive, [prompt.id for prompt in model.queue], model.paused)
+                if state == expected and self._turn_has_reached_its_wait():
                     return
                 await asyncio.sleep(0.02)
 
     @staticmethod
     def _state(events: list[dict[str, Any]]) -> tuple[list[tuple[str, str]], bool]:
-        """The turns that are over, and whether the agent lives."""
+        """Return the turns that have ended, and whether the agent runs."""
         started, turns, alive = "", [], False
         for event in events:
             match event["type"]:
@@ -193,16 +195,16 @@ class House(RuleBasedStateMachine):
                     alive = False
         return turns, alive
 
-    def _has_begun(self) -> bool:
-        """Whether the agent has come as far as it can in the turn that waits for a person."""
+    def _turn_has_reached_its_wait(self) -> bool:
+        """Return whether the agent has done all that it does in its turn before it waits for a user."""
         turn = self.model.turn
         if turn is None or turn.kind == "ask":
             return len(self._asked()) == (turn is not None)
-        said = "".join(each["data"]["text"] for each in self.stored if each["type"] == "agent_message")
-        return f"begun-{turn.number}" in said
+        text = "".join(each["data"]["text"] for each in self.stored if each["type"] == "agent_message")
+        return f"begun-{turn.number}" in text
 
     def _check(self) -> None:
-        """Every client has the log, every order had its one effect, the agent heard nothing twice."""
+        """Check that every client has the log, every order acted once, and no prompt was sent twice."""
         log = self.loop.run(self.witness.log())
         assert log == self.stored
         assert [event["seq"] for event in log] == list(range(1, len(log) + 1))
@@ -216,25 +218,27 @@ class House(RuleBasedStateMachine):
         assert len([each for each in log if each["type"] == "worker_spawning"]) == self.model.runs
         selected = [each for each in log if each["data"].get("status") == "selected"]
         assert len(selected) == self.model.approvals
-        heard = [message_of(record) for record in read_journal(self.journal) if record["dir"] == "in"]
-        assert len([each for each in heard if each.get("method") == "session/cancel"]) == self.model.cancels
-        outcomes = [(each.get("result") or {}).get("outcome") or {} for each in heard]
+        received = [message_of(record) for record in read_journal(self.journal) if record["dir"] == "in"]
+        assert (
+            len([each for each in received if each.get("method") == "session/cancel"]) == self.model.cancels
+        )
+        outcomes = [(each.get("result") or {}).get("outcome") or {} for each in received]
         assert len([each for each in outcomes if each.get("optionId")]) == self.model.approvals
 
-    # The machinery
+    # Helpers
 
     @contextmanager
-    def _step(self, *, calm: bool = False, lost: str | None = None) -> Iterator[None]:
-        """A step that fails is the end: what is left is not looked at any more."""
-        self.sound = False
+    def _step(self, *, settle: bool = False, lost: str | None = None) -> Iterator[None]:
+        """Run a step. If it fails, `valid` stays false, and the teardown checks nothing."""
+        self.valid = False
         if lost is not None:
-            self.lost[lost] = self._deeds()
-        if calm:
-            self._calm_down()
+            self.lost[lost] = self._actions()
+        if settle:
+            self._wait_until_as_modelled()
         yield
         if not self.model.alive:
-            self._calm_down()  # who speaks next is to find it dead, whatever step led to that
-        self.sound = True
+            self._wait_until_as_modelled()  # the next prompt must find the agent ended
+        self.valid = True
 
     def _open(self) -> None:
         agent_id = f"agent-{next(self.sessions)}"
@@ -245,12 +249,12 @@ class House(RuleBasedStateMachine):
         self.links = [ExitStack() for _ in self.clients]
         self.linked = [False for _ in self.clients]
         self.stored: list[dict[str, Any]] = []
-        self.said.clear()
+        self.answers.clear()
         self.model = Conversation()
-        self.lost = dict.fromkeys(PAUSES, 0)  # deeds before the last loss of each
+        self.lost = dict.fromkeys(MIN_ACTIONS_BETWEEN, 0)  # actions before the last loss of each
         self._post("/workers", 201, json={"type": "agent", "agentId": agent_id})
         self.worker_id = self._worker()["id"]
-        self._calm_down()
+        self._wait_until_as_modelled()
         for client in range(len(self.clients)):
             self._connect(client)
 
@@ -271,29 +275,29 @@ class House(RuleBasedStateMachine):
         self.number += 1
         return Said(self.number, kind)
 
-    def _post(self, path: str, expect: int, death: int | None = None, **kwargs: Any) -> Any:
-        """An order with a key of its own, repeated until a living server has answered it."""
+    def _post(self, path: str, expect: int, kill_delay: int | None = None, **kwargs: Any) -> Any:
+        """Send an order with a new idempotency key, and repeat it until a server has answered it."""
         key = {"Idempotency-Key": str(uuid.uuid4())}
         url = f"{self.witness.path}{path}"
-        return self._through(lambda: self.server.call("POST", url, expect, headers=key, **kwargs), death)
+        return self._send(lambda: self.server.call("POST", url, expect, headers=key, **kwargs), kill_delay)
 
-    def _through(self, order: Callable[[], Awaitable[T]], death: int | None) -> T:
-        return self.loop.run(self._insist(order, death))
+    def _send(self, order: Callable[[], Awaitable[T]], kill_delay: int | None) -> T:
+        return self.loop.run(self._insist(order, kill_delay))
 
-    async def _insist(self, order: Callable[[], Awaitable[T]], death: int | None) -> T:
+    async def _insist(self, order: Callable[[], Awaitable[T]], kill_delay: int | None) -> T:
         async with asyncio.TaskGroup() as tasks:
             answer = tasks.create_task(insist(order))
-            if death is not None:
-                await asyncio.sleep(death / 1000)
+            if kill_delay is not None:
+                await asyncio.sleep(kill_delay / 1000)
                 await self.server.restart()
         return answer.result()
 
-    def _has_news(self, what: str) -> bool:
-        """Whether enough was done since its last loss that another could show something new."""
-        return self._deeds() >= self.lost[what] + PAUSES[what]
+    def _may_lose_again(self, thing: str) -> bool:
+        """Return whether enough happened since the last loss of this thing for a new loss to show more."""
+        return self._actions() >= self.lost[thing] + MIN_ACTIONS_BETWEEN[thing]
 
-    def _deeds(self) -> int:
-        return len(self.said) + self.model.approvals + self.model.cancels
+    def _actions(self) -> int:
+        return len(self.answers) + self.model.approvals + self.model.cancels
 
     def _asked(self) -> set[str]:
         self.witness.events = self.stored
@@ -316,11 +320,15 @@ async def _running(directory: Path) -> AsyncIterator[Server]:
         await server.close()
 
 
-def test_the_house_does_what_its_model_does_whatever_dies(tmp_path: Path) -> None:
+def test_the_server_does_what_its_model_does_whichever_process_is_killed(tmp_path: Path) -> None:
     loop = LoopThread()
     with loop.enter(_running(tmp_path)) as server:
-        House.server, House.loop, House.sessions = server, loop, iter(range(1_000_000))
-        # Nothing is made smaller after a failure: each try is a real house, and the steps are printed anyway.
+        ServerMachine.server, ServerMachine.loop, ServerMachine.sessions = (
+            server,
+            loop,
+            iter(range(1_000_000)),
+        )
+        # Failures are not minimised: each attempt needs a real server, and the steps are printed anyway.
         wanted = settings(
             max_examples=EXAMPLES,
             stateful_step_count=STEPS,
@@ -330,5 +338,5 @@ def test_the_house_does_what_its_model_does_whatever_dies(tmp_path: Path) -> Non
             phases=[Phase.generate],
             suppress_health_check=list(HealthCheck),
         )
-        run_state_machine_as_test(House, settings=wanted)
+        run_state_machine_as_test(ServerMachine, settings=wanted)
     loop.close()

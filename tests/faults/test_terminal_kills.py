@@ -1,4 +1,4 @@
-"""The server is killed while terminals print and people type: nothing is lost, doubled or reordered."""
+"""The server is killed while terminals print and users type: no byte is lost, repeated or reordered."""
 
 import asyncio
 import random
@@ -8,7 +8,7 @@ from pathlib import Path
 from support.server import Server, has_ended
 from support.viewer import Typist, Viewer
 
-BURSTER = """
+BURST_PROGRAM = """
 import sys, os
 number = 0
 os.write(1, b"ready\\n")
@@ -23,7 +23,7 @@ for line in sys.stdin:
         data = data[os.write(1, data):]
 """
 
-READER = """
+JOURNAL_PROGRAM = """
 import sys, os, tty
 tty.setraw(0)
 os.write(1, b"ready")
@@ -36,7 +36,7 @@ LINE = len(b"%09d the quick brown fox jumps over the lazy dog\r\n" % 0)
 
 
 async def run_in(server: Server, worker: dict[str, str], program: Path, *arguments: str) -> Typist:
-    """Replaces the shell of a terminal by a Python program."""
+    """Replace the shell of a terminal by a Python program; return the typist that did so."""
     typist = Typist(server, worker["sessionId"], worker["id"], "typist")
     words = " ".join([sys.executable, str(program), *arguments])
     await typist.type(f"stty -echo; PS1=; exec {words}\n")
@@ -46,12 +46,12 @@ async def run_in(server: Server, worker: dict[str, str], program: Path, *argumen
 async def test_every_viewer_gets_every_byte_once_while_the_server_is_killed(
     server: Server, workspace: Path, faults: int
 ) -> None:
-    program = workspace / "burster.py"
-    program.write_text(BURSTER)
+    program = workspace / "burst.py"
+    program.write_text(BURST_PROGRAM)
     session = await server.new_session()
     worker = await server.new_terminal(session["id"])
     typist = await run_in(server, worker, program)
-    lines = 40 * (1 << 20) // LINE // faults  # 40 MiB in all: less than a spool keeps
+    lines = 40 * (1 << 20) // LINE // faults  # 40 MiB together: less than a spool keeps
     fast = Viewer(server, session["id"], worker["id"])
     slow = Viewer(server, session["id"], worker["id"], slowly=0.02)
     stopped = Viewer(server, session["id"], worker["id"])
@@ -83,7 +83,7 @@ async def test_input_typed_while_the_server_is_killed_reaches_the_child_once_and
     server: Server, workspace: Path, faults: int
 ) -> None:
     program, journal = workspace / "reader.py", workspace / "journal"
-    program.write_text(READER)
+    program.write_text(JOURNAL_PROGRAM)
     session = await server.new_session()
     worker = await server.new_terminal(session["id"])
     typist = await run_in(server, worker, program, str(journal))
@@ -107,23 +107,23 @@ async def test_input_typed_while_the_server_is_killed_reaches_the_child_once_and
     assert journal.read_text() == "".join(batches)
 
 
-async def test_how_a_child_ended_while_the_server_was_dead_is_told_after_its_last_byte(
+async def test_the_exit_of_a_child_while_no_server_ran_is_reported_after_its_last_byte(
     server: Server, workspace: Path
 ) -> None:
     session = await server.new_session()
     ends = {"exit 7": (7, None), "kill -15 $$": (None, "SIGTERM")}
-    dead = workspace / "dead"
+    go = workspace / "go"
     workers, pids = {}, []
     for command, end in ends.items():
         worker = await server.new_terminal(session["id"])
         typist = Typist(server, session["id"], worker["id"], "typist")
-        wait = f"until [ -e {dead} ]; do sleep 0.02; done"
+        wait = f"until [ -e {go} ]; do sleep 0.02; done"
         await typist.type(f"trap - TERM; exec sh -c '{wait}; echo last; {command}'\n")
         workers[worker["id"]] = end
         pids.append(worker["pid"])
     await server.kill()
     assert not any(map(has_ended, pids))
-    dead.touch()
+    go.touch()
     async with asyncio.timeout(60):
         while not all(map(has_ended, pids)):
             await asyncio.sleep(0.01)

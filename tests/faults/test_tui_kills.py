@@ -1,4 +1,4 @@
-"""The server is killed while an agent in a terminal works: what it was told it was told once."""
+"""The server is killed while a terminal agent works: each prompt is typed once."""
 
 import asyncio
 import random
@@ -14,21 +14,21 @@ from support.tui import TuiTalk, define_tui, journal_of
 STAGES = ("stored", "pasted", "submitted", "done")
 
 
-async def written(talk: TuiTalk) -> int:
-    """How much the agent has written."""
+async def output_length(talk: TuiTalk) -> int:
+    """Return the number of bytes that the agent has written."""
     worker = await talk.worker()
     answer = await talk.server.http.get(f"{talk.path}/workers/{worker['id']}/output")
     return int(answer.headers["X-Bullpen-End"])
 
 
-async def reached(stage: str, talk: TuiTalk, journal: Path, before: int, number: int) -> None:
-    """Until the prompt is stored, echoed, taken by the agent, or worked off."""
+async def wait_for_stage(stage: str, talk: TuiTalk, journal: Path, before: int, number: int) -> None:
+    """Wait until the prompt is stored, echoed, submitted or done."""
     async with asyncio.timeout(SECONDS):
         while True:
             match stage:
                 case "stored":
                     return
-                case "pasted" if await written(talk) > before:
+                case "pasted" if await output_length(talk) > before:
                     return
                 case "submitted" if len(journal_of(journal, "prompt")) > number:
                     return
@@ -37,15 +37,15 @@ async def reached(stage: str, talk: TuiTalk, journal: Path, before: int, number:
             await asyncio.sleep(0.01)
 
 
-async def test_r73_every_prompt_is_typed_once_over_kills_of_the_server(server: Server, faults: int) -> None:
+async def test_every_prompt_is_typed_once_while_the_server_is_killed(server: Server, faults: int) -> None:
     journal = await define_tui(server)
     talk = await TuiTalk.begin(server)
     kills = faults if faults > 20 else 5
     texts = [f"prompt {number}\n{'x' * random.randrange(20_000)} [[work 0.2]]" for number in range(kills)]
     for number, text in enumerate(texts):
-        before = await written(talk)
+        before = await output_length(talk)
         prompted = await talk.prompt(text)
-        await reached(random.choice(STAGES), talk, journal, before, number)
+        await wait_for_stage(random.choice(STAGES), talk, journal, before, number)
         await server.restart()
         start = await talk.seen("turn_start", promptId=prompted["promptId"])
         await talk.seen("turn_end", after=start["seq"])
@@ -53,11 +53,11 @@ async def test_r73_every_prompt_is_typed_once_over_kills_of_the_server(server: S
         assert again == prompted
     assert journal_of(journal, "prompt") == texts
     assert len(set(journal_of(journal, "pid"))) == 1
-    said = [e["data"]["text"] for e in await talk.events() if e["type"] == "user_prompt"]
-    assert said == texts
+    stored = [e["data"]["text"] for e in await talk.events() if e["type"] == "user_prompt"]
+    assert stored == texts
 
 
-async def test_r73_an_activity_is_told_again_only_when_it_changed_meanwhile(server: Server) -> None:
+async def test_after_a_restart_an_activity_is_stored_again_only_when_it_changed(server: Server) -> None:
     await define_tui(server)
     talk = await TuiTalk.begin(server)
     await talk.prompt("[[work 0.6]] [[ask]] [[work 0.2]]")
@@ -75,7 +75,7 @@ async def test_r73_an_activity_is_told_again_only_when_it_changed_meanwhile(serv
     await talk.seen("turn_end", stopReason="end_turn")
 
 
-async def test_r73_what_it_came_to_while_no_server_ran_is_seen_at_the_next_start(server: Server) -> None:
+async def test_the_end_of_a_turn_while_no_server_ran_is_found_at_the_next_start(server: Server) -> None:
     journal = await define_tui(server)
     talk = await TuiTalk.begin(server)
     await talk.prompt("[[work 2]]")
@@ -91,16 +91,16 @@ async def test_r73_what_it_came_to_while_no_server_ran_is_seen_at_the_next_start
     assert (await talk.activities())[-2:] == ["active", "idle"]
 
 
-async def test_r73_an_agent_that_was_being_restarted_is_ended_by_the_next_server(server: Server) -> None:
-    talk, pid = await halted(server)
+async def test_an_agent_that_was_being_restarted_is_ended_by_the_next_server(server: Server) -> None:
+    talk, pid = await kill_server_during_restart(server)
     await server.start()
-    await gone(pid)
+    await wait_for_end(pid)
     worker = await talk.worker()
     assert (worker["state"], worker["run"]) == ("exited", 1)
 
 
-async def test_r73_what_wakes_an_agent_waits_until_its_last_run_is_gone(server: Server) -> None:
-    talk, pid = await halted(server)
+async def test_a_queued_message_starts_an_agent_only_after_its_last_run_has_ended(server: Server) -> None:
+    talk, pid = await kill_server_during_restart(server)
     await server.start()
     await server.call("POST", f"{talk.path}/queue", 201, json={"message": "[[work 0.1]]"})
     await server.worker_in(talk.id, (await talk.worker())["id"], "active")
@@ -108,8 +108,8 @@ async def test_r73_what_wakes_an_agent_waits_until_its_last_run_is_gone(server: 
     await talk.seen("turn_end", stopReason="end_turn")
 
 
-async def test_r73_a_run_whose_successor_is_stored_leaves_nothing_in_the_keeper(server: Server) -> None:
-    talk, pid = await halted(server, woken=True)
+async def test_a_run_whose_successor_is_stored_leaves_nothing_in_the_keeper(server: Server) -> None:
+    talk, pid = await kill_server_during_restart(server, with_message=True)
     await server.start()
     worker = await server.worker_in(talk.id, (await talk.worker())["id"], "active")
     assert worker["run"] == 2
@@ -119,15 +119,18 @@ async def test_r73_a_run_whose_successor_is_stored_leaves_nothing_in_the_keeper(
         assert [(child.worker_id, child.run) for child in children.all()] == [(worker["id"], 2)]
 
 
-async def halted(server: Server, woken: bool = False) -> tuple[TuiTalk, int]:
-    """One whose end is stored and who lives on: the server was killed before it could end it."""
+async def kill_server_during_restart(server: Server, with_message: bool = False) -> tuple[TuiTalk, int]:
+    """Kill the server after it has stored the end of a run and before it has ended the process.
+
+    Return the conversation and the pid of the process, which still runs.
+    """
     await define_tui(server, stubborn=True)
     talk = await TuiTalk.begin(server)
     pid = (await talk.worker())["pid"]
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(restart(talk))
         await talk.seen("worker_exited")
-        if woken:
+        if with_message:
             await server.call("POST", f"{talk.path}/queue", 201, json={"message": "[[work 0.1]]"})
         await server.kill()
     assert not has_ended(pid)
@@ -139,10 +142,10 @@ async def restart(talk: TuiTalk) -> None:
         await talk.server.call("POST", f"{talk.path}/restart", json={"continueConversation": True})
     except httpx.TransportError:
         return
-    raise AssertionError("the server was to be killed before it could answer")
+    raise AssertionError("the server answered before it was killed")
 
 
-async def gone(pid: int) -> None:
+async def wait_for_end(pid: int) -> None:
     async with asyncio.timeout(SECONDS):
         while not has_ended(pid):
             await asyncio.sleep(0.02)

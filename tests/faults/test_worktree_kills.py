@@ -1,4 +1,4 @@
-"""The server is killed while it makes, removes and restores worktrees: each is whole, or never was."""
+"""The server is killed while it creates, removes and restores worktrees: none is left incomplete."""
 
 import asyncio
 import json
@@ -22,27 +22,27 @@ Send = Callable[[], Awaitable[httpx.Response]]
 
 
 class Killer:
-    """Sends requests that are killed on their way, at a moment of the time such a one takes."""
+    """Sends requests and kills the server at a random moment of the time that such a request takes."""
 
     def __init__(self, server: Server) -> None:
         self._server = server
         self._took: dict[str, float] = {}
-        self.lost = 0
+        self.unanswered = 0
 
-    async def measure(self, what: str, send: Send) -> None:
+    async def measure(self, action: str, send: Send) -> None:
         begun = clock.monotonic()
         assert (await send()).is_success
-        self._took[what] = clock.monotonic() - begun
+        self._took[action] = clock.monotonic() - begun
 
-    async def insist(self, what: str, send: Send) -> httpx.Response:
-        """The answer of the second server, when the first was killed before it gave one."""
+    async def insist(self, action: str, send: Send) -> httpx.Response:
+        """Return the answer; if the first server was killed before it answered, ask the second one."""
         sending = asyncio.create_task(self._try(send))
-        await asyncio.wait([sending], timeout=random.uniform(0, self._took[what]))
+        await asyncio.wait([sending], timeout=random.uniform(0, self._took[action]))
         await self._server.kill()
         answer = await sending
         await self._server.start()
         if answer is None:
-            self.lost += 1
+            self.unanswered += 1
             answer = await send()
         return answer
 
@@ -53,66 +53,70 @@ class Killer:
             return None
 
 
-class Life:
-    """One worktree, from its making to its restoring."""
+class WorktreeOrders:
+    """The orders to create, remove and restore one worktree."""
 
-    def __init__(self, house: House, name: str) -> None:
-        self._house = house
+    def __init__(self, repository: House, name: str) -> None:
+        self._repository = repository
         self._name = name
         self._keys = {verb: {"Idempotency-Key": str(uuid.uuid4())} for verb in ("make", "restore")}
-        self.path = house.repo.path.with_name("repo.worktrees") / name
+        self.path = repository.repo.path.with_name("repo.worktrees") / name
 
     async def make(self) -> httpx.Response:
         body = {"branch": self._name}
-        return await self._house.server.http.post(self._house.url, json=body, headers=self._keys["make"])
+        return await self._repository.server.http.post(
+            self._repository.url, json=body, headers=self._keys["make"]
+        )
 
     async def remove(self) -> httpx.Response:
-        url = f"{self._house.url}/{self._name}"
-        return await self._house.server.http.delete(url, params={"force": "true"})
+        url = f"{self._repository.url}/{self._name}"
+        return await self._repository.server.http.delete(url, params={"force": "true"})
 
     async def restore(self) -> httpx.Response:
-        url = f"{self._house.url}/{self._name}/restore"
-        return await self._house.server.http.post(url, json={}, headers=self._keys["restore"])
+        url = f"{self._repository.url}/{self._name}/restore"
+        return await self._repository.server.http.post(url, json={}, headers=self._keys["restore"])
 
 
 @pytest.mark.timeout(600)
-async def test_r24_a_worktree_is_made_removed_and_restored_once_while_the_server_is_killed(
+async def test_a_worktree_is_created_removed_and_restored_once_while_the_server_is_killed(
     server: Server, workspace: Path, faults: int
 ) -> None:
     repo = Repo(workspace / "repo")
     repo.write(".worktreeinclude", ".env\n")
     repo.write(".env", "secret")
-    house = await House.register(server, repo)
-    await house.set(setup=SETUP)
+    repository = await House.register(server, repo)
+    await repository.set(setup=SETUP)
     killer = Killer(server)
-    first = Life(house, "first")
-    for what in ("make", "remove", "restore"):
-        await killer.measure(what, getattr(first, what))
-    lives = [Life(house, f"topic-{number}") for number in range(faults // 5)]
-    for life in lives:
-        made = await killer.insist("make", life.make)
+    first = WorktreeOrders(repository, "first")
+    for action in ("make", "remove", "restore"):
+        await killer.measure(action, getattr(first, action))
+    all_orders = [WorktreeOrders(repository, f"topic-{number}") for number in range(faults // 5)]
+    for orders in all_orders:
+        made = await killer.insist("make", orders.make)
         assert made.status_code == 201, made.text
-        assert made.json()["path"] == str(life.path)
-        assert (life.path / "setup.log").read_text() == "ran\ndone\n"
-        assert (life.path / ".env").read_text() == "secret"
-        before = contents(life.path)
-        removed = await killer.insist("remove", life.remove)
+        assert made.json()["path"] == str(orders.path)
+        assert (orders.path / "setup.log").read_text() == "ran\ndone\n"
+        assert (orders.path / ".env").read_text() == "secret"
+        before = contents(orders.path)
+        removed = await killer.insist("remove", orders.remove)
         assert removed.status_code in (200, 404), removed.text  # 404: the first server had done it
-        assert not life.path.exists()
-        restored = await killer.insist("restore", life.restore)
+        assert not orders.path.exists()
+        restored = await killer.insist("restore", orders.restore)
         assert restored.status_code == 200, restored.text
-        assert contents(life.path) == before
-    assert killer.lost, "no kill hit: the test shows nothing"
-    await check_nothing_is_left(house, [first, *lives])
+        assert contents(orders.path) == before
+    assert killer.unanswered, "no kill happened, so nothing was tested"
+    await check_nothing_is_left(repository, [first, *all_orders])
 
 
-async def check_nothing_is_left(house: House, lives: list[Life]) -> None:
-    names = {"main", *(life.path.name for life in lives)}
-    assert {each["name"] for each in await house.list()} == names
-    assert {each["branch"] for each in await house.list()} == names
-    refs = house.repo.git("for-each-ref", "--format=%(refname)").split()
+async def check_nothing_is_left(repository: House, all_orders: list[WorktreeOrders]) -> None:
+    names = {"main", *(orders.path.name for orders in all_orders)}
+    assert {each["name"] for each in await repository.list()} == names
+    assert {each["branch"] for each in await repository.list()} == names
+    refs = repository.repo.git("for-each-ref", "--format=%(refname)").split()
     assert set(refs) == {f"refs/heads/{name}" for name in names}
-    assert {path.name for path in lives[0].path.parent.iterdir()} == names - {"main"}
-    assert list((house.server.home / "trash").iterdir()) == []
-    notes = (house.server.home / "worktrees").iterdir()  # one may stay for a day when its request is answered
-    assert all(json.loads(note.read_text())["done"] for note in notes)
+    assert {path.name for path in all_orders[0].path.parent.iterdir()} == names - {"main"}
+    assert list((repository.server.home / "trash").iterdir()) == []
+    records = (
+        repository.server.home / "worktrees"
+    ).iterdir()  # a record may stay for a day after its request was answered
+    assert all(json.loads(record.read_text())["done"] for record in records)

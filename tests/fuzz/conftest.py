@@ -1,4 +1,4 @@
-"""One real server for all targets that need one, used by plain functions as hypothesis calls them."""
+"""One real server for all fuzz targets that need one, with a synchronous client, as hypothesis requires."""
 
 import asyncio
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from support.server import TOKEN, Server
 
 
 class FuzzedServer:
-    """Requests to a real server; after each input its log must be free of unexpected errors."""
+    """Sends requests to a real server and checks its log for unexpected errors."""
 
     def __init__(self, server: Server) -> None:
         self.server = server
@@ -29,14 +29,14 @@ class FuzzedServer:
         """Fail if the server has written a traceback since the last call."""
         with open(self.server.home.with_suffix(".out"), "rb") as output:
             output.seek(self._checked)
-            said = output.read()
-        self._checked += len(said)
-        assert b"Traceback" not in said, said.decode(errors="replace")[-4000:]
-        assert b"internal error" not in said, said.decode(errors="replace")[-4000:]
+            text = output.read()
+        self._checked += len(text)
+        assert b"Traceback" not in text, text.decode(errors="replace")[-4000:]
+        assert b"internal error" not in text, text.decode(errors="replace")[-4000:]
 
-    def call(self, method: str, path: str, **how: object) -> httpx.Response:
-        """Any answer but a 5xx."""
-        answer = self.http.request(method, path, **how)  # type: ignore[arg-type]
+    def call(self, method: str, path: str, **options: object) -> httpx.Response:
+        """Send a request and return the answer, which must not be a 5xx."""
+        answer = self.http.request(method, path, **options)  # type: ignore[arg-type]
         assert answer.status_code < 500, (method, path, answer.status_code, answer.text)
         return answer
 
@@ -49,9 +49,9 @@ class FuzzedServer:
 
 @pytest.fixture(scope="session")
 def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FuzzedServer]:
-    place = tmp_path_factory.mktemp("fuzzed")
-    (place / "workspace").mkdir()
-    server = Server(place / "home", place / "workspace")
+    directory = tmp_path_factory.mktemp("fuzzed")
+    (directory / "workspace").mkdir()
+    server = Server(directory / "home", directory / "workspace")
     with asyncio.Runner() as runner:
         runner.run(server.start())
         yield FuzzedServer(server)

@@ -1,4 +1,4 @@
-"""Mutated exports and sessions.json files sent to a real server: imported and readable, or refused."""
+"""Mutated exports and sessions.json files are sent to a real server, which imports or refuses each."""
 
 import io
 import json
@@ -26,9 +26,9 @@ READS = [
 LISTS = ["/api/sessions", "/api/inbox", "/api/usage", "/api/search?q=hello", "/metrics"]
 
 
-def events_of(story: dict[str, Any]) -> list[Any]:
-    """The events of a story, with its first worker under the id that has a spool."""
-    text = json.dumps(story["events"]).replace('"w-1"', f'"{WORKER}"')
+def events_of(case: dict[str, Any]) -> list[Any]:
+    """Return the events of a golden file; its first worker gets the id that has a spool."""
+    text = json.dumps(case["events"]).replace('"w-1"', f'"{WORKER}"')
     events: list[Any] = json.loads(text)
     return events
 
@@ -39,7 +39,7 @@ EVENTS = [events for events in EVENTS if events]
 
 @st.composite
 def exports(draw: st.DrawFn) -> bytes:
-    """An export in which events, metadata or files of terminals are not what a server writes."""
+    """Draw an export whose events, metadata or terminal files differ from those that a server writes."""
     files = recording()
     events = draw(mutated_json(EVENTS))
     events = events if isinstance(events, list) else [events]
@@ -75,7 +75,7 @@ def check_import(fuzzed: FuzzedServer, data: bytes) -> None:
 
 
 def read_sockets(fuzzed: FuzzedServer) -> None:
-    """What a page does with a session: follow its events, and look at its terminal."""
+    """Follow the events of the session and view its terminal, as the page does."""
     for path in (f"/ws/session/{SESSION}", f"/ws/session/{SESSION}/worker/{WORKER}?format=json"):
         with fuzzed.socket(path) as ws:
             try:
@@ -99,14 +99,14 @@ def test_mutated_exports_are_imported_or_refused(fuzzed: FuzzedServer) -> None:
 
 
 def check_zip(data: bytes) -> None:
-    """Unpack as the server does; where Python's reader reads it too, both read the same."""
+    """Unpack the file as the server does; Python's reader must read the same."""
     try:
         reader = ZipReader(io.BytesIO(data))
-        found = {member.name: b"".join(reader.read(member)) for member in reader.members}
+        files = {member.name: b"".join(reader.read(member)) for member in reader.members}
     except BullpenError:
         return
     with ZipFile(io.BytesIO(data)) as archive:
-        assert {name: archive.read(name) for name in archive.namelist()} == found
+        assert {name: archive.read(name) for name in archive.namelist()} == files
 
 
 def test_zip_files_that_once_failed_are_read_or_refused() -> None:
@@ -124,10 +124,10 @@ SAVED_WORKER = {"id": "w", "type": "terminal", "name": "shell", "pid": 1, "agent
 TIME = "2025-01-01T00:00:00.000Z"
 
 
-def saved(place: str) -> list[Any]:
-    new = {"id": "a", "type": "quick", "locationPath": place, "createdAt": TIME, "workers": [SAVED_WORKER]}
-    old = {"id": "c", "worktreePath": place, "pid": 1, "createdAt": TIME, "repositoryId": "default"}
-    return [[new], [old], [new | {"type": "worktree", "repositoryId": "r", "worktreeId": place}]]
+def saved(path: str) -> list[Any]:
+    new = {"id": "a", "type": "quick", "locationPath": path, "createdAt": TIME, "workers": [SAVED_WORKER]}
+    old = {"id": "c", "worktreePath": path, "pid": 1, "createdAt": TIME, "repositoryId": "default"}
+    return [[new], [old], [new | {"type": "worktree", "repositoryId": "r", "worktreeId": path}]]
 
 
 def check_sessions(fuzzed: FuzzedServer, data: bytes) -> None:

@@ -1,4 +1,4 @@
-"""A real keeper is sent random and mutated frames: it lives on, and so do its other children."""
+"""Random and mutated frames are sent to a real keeper: it keeps running, and so do its other children."""
 
 import asyncio
 import errno
@@ -21,8 +21,8 @@ from support.fuzzing import fuzz, mutated_bytes, mutated_json, replay
 from support.memory import peak, reset_peak
 
 SECONDS = 60.0
-BYSTANDER = "bystander"  # no frame of the fuzzer names it
-GROWTH = 200 << 20  # bytes: a frame has at most 80 MiB
+BYSTANDER = "bystander"  # the worker of a child that no frame of the fuzzer names
+MAX_GROWTH_BYTES = 200 << 20  # a frame has at most 80 MiB
 
 SPAWN = {
     "id": 1,
@@ -59,7 +59,7 @@ FRAMES: list[list[Any]] = [
 
 @st.composite
 def streams(draw: st.DrawFn) -> bytes:
-    """What a server sends over one connection: frames that make more or less sense, or noise."""
+    """Draw what a server might send over one connection: valid frames, mutated frames or random bytes."""
     hello = FRAMES[0]
     frames = [hello, *draw(st.lists(mutated_json(FRAMES, 2), min_size=1, max_size=6))]
     data = b"".join(map(encoded, frames))
@@ -70,12 +70,12 @@ def encoded(frame: Any) -> bytes:
     try:
         tag, header, body = frame
         return encode(tag, header, body.encode())
-    except Exception:  # noqa: BLE001 (what cannot be a frame is sent as it is)
+    except Exception:  # noqa: BLE001 (a value that is not a frame is sent as JSON)
         return json.dumps(frame).encode()
 
 
 class FuzzedKeeper:
-    """One keeper with a child that must not be touched."""
+    """A keeper with a bystander: a child that no input may affect."""
 
     def __init__(self, house: House) -> None:
         self.house = house
@@ -93,7 +93,7 @@ class FuzzedKeeper:
         return connection
 
     def ask(self, tag: int, header: dict[str, Any] | None = None, body: bytes = b"") -> list[dict[str, Any]]:
-        """Say hello, ask one thing; return the headers of both answers."""
+        """Send hello and one request; return the headers of both answers."""
         with self.connect() as connection:
             connection.sendall(encode(Tag.HELLO, {}) + encode(tag, {"id": 7} | (header or {}), body))
             decoder, answers = FrameDecoder(), list[dict[str, Any]]()
@@ -108,19 +108,19 @@ class FuzzedKeeper:
         return {(each["worker"], each["run"]): each for each in self.ask(Tag.STATUS)[1]["children"]}
 
     def send(self, data: bytes) -> bytes:
-        """Send bytes as a server that then goes away; return what the keeper said until it closed."""
-        said = b""
+        """Send bytes as a server that then disconnects; return what the keeper sent until it closed."""
+        received = b""
         with self.connect() as connection, suppress(ConnectionError):
             connection.sendall(data)
             connection.shutdown(socket.SHUT_WR)
             while piece := connection.recv(1 << 16):
-                said += piece
-        return said
+                received += piece
+        return received
 
     def check(self, data: bytes) -> None:
         before = reset_peak(self.pid)
-        said = self.send(data)
-        for tag, header, _ in _frames(said):
+        received = self.send(data)
+        for tag, header, _ in _frames(received):
             assert tag in (Tag.HELLO, Tag.REPLY, Tag.FAULT, Tag.NOTICE, Tag.EXIT)
             assert tag != Tag.FAULT or isinstance(header["message"], str)
         children = self.children()
@@ -129,30 +129,30 @@ class FuzzedKeeper:
         self.written += 1
         write = {"worker": BYSTANDER, "run": 1, "writer": "a", "n": self.written}
         assert self.ask(Tag.WRITE, write, b"x\n")[1] == {"id": 7, "last": self.written}
-        assert peak(self.pid) - before < GROWTH
+        assert peak(self.pid) - before < MAX_GROWTH_BYTES
         self.clean_up(children)
 
     def clean_up(self, children: dict[tuple[str, int], dict[str, Any]]) -> None:
-        """End the children that the fuzzer made, by the pids the keeper names."""
-        strangers = set(children) - {(BYSTANDER, 1)}
+        """End the children that the fuzzer started, by the pids that the keeper reports."""
+        other_children = set(children) - {(BYSTANDER, 1)}
         deadline = time.monotonic() + SECONDS
-        while strangers:
-            assert time.monotonic() < deadline, strangers
+        while other_children:
+            assert time.monotonic() < deadline, other_children
             for key, child in self.children().items():
-                if key not in strangers:
+                if key not in other_children:
                     continue
                 if child["exit"] is None:
                     with suppress(ProcessLookupError):
                         os.killpg(child["pid"], signal.SIGKILL)
                 else:
-                    about = {"worker": key[0], "run": key[1]}
-                    self.ask(Tag.ACK_EXIT, about)
-                    self.ask(Tag.FORGET, about)
-                    strangers.discard(key)
+                    child_key = {"worker": key[0], "run": key[1]}
+                    self.ask(Tag.ACK_EXIT, child_key)
+                    self.ask(Tag.FORGET, child_key)
+                    other_children.discard(key)
 
 
-def _frames(said: bytes) -> Iterator[tuple[int, dict[str, Any], bytes]]:
-    yield from FrameDecoder().feed(said)
+def _frames(data: bytes) -> Iterator[tuple[int, dict[str, Any], bytes]]:
+    yield from FrameDecoder().feed(data)
 
 
 @pytest.fixture
@@ -184,9 +184,9 @@ def test_mutated_frames_do_not_harm_the_keeper(keeper: FuzzedKeeper) -> None:
 def test_a_wrong_frame_is_answered_with_a_reason_before_the_connection_is_closed(
     keeper: FuzzedKeeper, noise: bytes
 ) -> None:
-    said = list(_frames(keeper.send(encode(Tag.HELLO, {}) + encode(Tag.STATUS, {"id": 5}) + noise)))
-    assert [tag for tag, _, _ in said] == [Tag.HELLO, Tag.REPLY, Tag.FAULT]
-    fault = said[-1][1]
+    frames = list(_frames(keeper.send(encode(Tag.HELLO, {}) + encode(Tag.STATUS, {"id": 5}) + noise)))
+    assert [tag for tag, _, _ in frames] == [Tag.HELLO, Tag.REPLY, Tag.FAULT]
+    fault = frames[-1][1]
     assert (fault["id"], fault["errno"]) == (None, errno.EPROTO)
     assert fault["message"]
 
@@ -195,7 +195,7 @@ def test_a_wrong_frame_is_answered_with_a_reason_before_the_connection_is_closed
 def test_a_name_of_20_mb_is_refused_in_a_short_fault(keeper: FuzzedKeeper, field: str) -> None:
     tag = Tag.WRITE if field == "writer" else Tag.SPAWN
     header = SPAWN | {"worker": BYSTANDER, "run": 1, "writer": "a", "n": 1} | {field: "\\" * (20 << 20)}
-    said = list(_frames(keeper.send(encode(Tag.HELLO, {}) + encode(tag, header))))
-    assert [tag for tag, _, _ in said] == [Tag.HELLO, Tag.FAULT]
-    assert len(said[-1][1]["message"]) < 2000
+    frames = list(_frames(keeper.send(encode(Tag.HELLO, {}) + encode(tag, header))))
+    assert [tag for tag, _, _ in frames] == [Tag.HELLO, Tag.FAULT]
+    assert len(frames[-1][1]["message"]) < 2000
     keeper.children()

@@ -1,4 +1,4 @@
-"""Mutated lines on the standard input of a real `bullpen mcp`: every request is answered, none ends it."""
+"""Mutated lines on the standard input of a real `bullpen mcp`: it answers every request and keeps running."""
 
 import json
 import os
@@ -54,8 +54,8 @@ def inputs(draw: st.DrawFn) -> bytes:
     return b"\n".join(lines) + b"\n"
 
 
-class Mcp:
-    """One `bullpen mcp` that is fed by hand."""
+class McpProcess:
+    """A `bullpen mcp` process whose standard input the test writes."""
 
     def __init__(self, env: dict[str, str]) -> None:
         self.process = subprocess.Popen(
@@ -70,16 +70,16 @@ class Mcp:
         assert self.process.poll() is None
 
     def answers(self, data: bytes) -> list[dict[str, Any]]:
-        """Send lines and a ping; return what is answered until the ping is."""
+        """Send lines and then a ping; return all answers up to that of the ping."""
         self._count += 1
         mark = f"mark-{self._count}"
         assert self.process.stdin is not None
         self.process.stdin.write(data + json.dumps(request("ping", mark)).encode() + b"\n")
         self.process.stdin.flush()
-        found = list[dict[str, Any]]()
-        while not found or found[-1].get("id") != mark:
-            found.append(json.loads(self._line()))
-        return found
+        received = list[dict[str, Any]]()
+        while not received or received[-1].get("id") != mark:
+            received.append(json.loads(self._line()))
+        return received
 
     def _line(self) -> bytes:
         assert self.process.stdout is not None
@@ -95,19 +95,19 @@ class Mcp:
 
 
 @pytest.fixture
-def mcp(fuzzed: FuzzedServer) -> Iterator[Mcp]:
-    this = Mcp(fuzzed.server.environment() | {"BULLPEN_URL": fuzzed.server.url})
+def mcp(fuzzed: FuzzedServer) -> Iterator[McpProcess]:
+    this = McpProcess(fuzzed.server.environment() | {"BULLPEN_URL": fuzzed.server.url})
     yield this
     out, err = this.process.communicate(timeout=SECONDS)
     assert (this.process.returncode, err) == (0, b""), out[-500:]
 
 
-def test_lines_that_once_failed_do_not_harm_mcp(mcp: Mcp) -> None:
+def test_lines_that_once_failed_do_not_harm_mcp(mcp: McpProcess) -> None:
     replay("mcp", mcp.check)
 
 
-def test_a_second_call_under_the_id_of_one_that_runs_is_refused(mcp: Mcp) -> None:
-    """Both would have one entry in the table of calls, and one of them could never be cancelled."""
+def test_a_second_call_under_the_id_of_one_that_runs_is_refused(mcp: McpProcess) -> None:
+    """With one id, both calls would share an entry in the table of calls, and one could not be cancelled."""
     line = json.dumps(call("read_session", session=UNKNOWN)).encode() + b"\n"
     answers = mcp.answers(line + line)
     assert [answer["error"]["code"] for answer in answers if answer["id"] == 1 and "error" in answer] == [
@@ -115,6 +115,6 @@ def test_a_second_call_under_the_id_of_one_that_runs_is_refused(mcp: Mcp) -> Non
     ]
 
 
-def test_mutated_lines_do_not_harm_mcp(mcp: Mcp, fuzzed: FuzzedServer) -> None:
+def test_mutated_lines_do_not_harm_mcp(mcp: McpProcess, fuzzed: FuzzedServer) -> None:
     fuzz("mcp", inputs(), mcp.check, 100)
     fuzzed.check_log()

@@ -31,7 +31,7 @@ MARK = "the-last"
 
 @st.composite
 def conversations(draw: st.DrawFn) -> bytes:
-    """The texts of a conversation, one in a line."""
+    """Draw the messages of a conversation, one in each line."""
     requests = [REQUESTS[0], *draw(st.lists(mutated_json(REQUESTS, 2), min_size=1, max_size=5))]
     texts = [json.dumps(request).encode() for request in requests]
     if draw(st.integers(0, 3)) == 0:
@@ -54,12 +54,12 @@ def check_relay(fuzzed: FuzzedServer, data: bytes) -> None:
 
 def _read_until_mark(ws: ClientConnection) -> None:
     while True:
-        told = json.loads(ws.recv(timeout=60))
-        assert isinstance(told["type"], str)
-        if told["type"] == "error":
-            assert isinstance(told["message"], str)
-            assert told["error"] != "internal", told
-            if told.get("id") == MARK:
+        message = json.loads(ws.recv(timeout=60))
+        assert isinstance(message["type"], str)
+        if message["type"] == "error":
+            assert isinstance(message["message"], str)
+            assert message["error"] != "internal", message
+            if message.get("id") == MARK:
                 return
 
 

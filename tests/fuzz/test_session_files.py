@@ -1,4 +1,4 @@
-"""Damaged files of a session: read as far as they make sense, otherwise refused in one sentence."""
+"""Damaged files of a session are read as far as they are valid, or refused with a sentence."""
 
 import json
 import shutil
@@ -30,8 +30,8 @@ from bullpen.workers.screen import Screen
 from support import golden
 from support.fuzzing import fuzz, mutated_bytes, mutated_json, replay
 
-STORIES = [json.loads(path.read_text()) for path in golden.paths()]
-EVENTS = [story["events"] for story in STORIES if story["events"]]
+CASES = [json.loads(path.read_text()) for path in golden.paths()]
+EVENTS = [case["events"] for case in CASES if case["events"]]
 ENTRY = struct.Struct("!QqHH")
 TIME = 1_767_225_600_000_000_000
 OUTPUT = b"$ echo hello\r\nhello\r\n"
@@ -47,16 +47,16 @@ SPOOL = {
 
 
 def lines(events: Any) -> bytes:
-    """The file of events that need not make sense; each line has the right checksum."""
+    """Return an `events.jsonl` of these events, which may be invalid; each line has the correct checksum."""
     return b"".join(event_line(encode(event)) for event in events)
 
 
-def check_events(data: bytes, place: Path) -> None:
-    shutil.rmtree(place, ignore_errors=True)
-    place.mkdir()
-    (place / "events.jsonl").write_bytes(data)
+def check_events(data: bytes, directory: Path) -> None:
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir()
+    (directory / "events.jsonl").write_bytes(data)
     try:
-        player = ReplayPlayer.open(place)
+        player = ReplayPlayer.open(directory)
     except BullpenError:
         return
     recorded, snapshot, markdown = player.recorded, Snapshot(id="s"), MarkdownWriter()
@@ -75,8 +75,8 @@ def check_events(data: bytes, place: Path) -> None:
     player.seek_time(player.end_time)
     list(player.offsets())
     player.close()
-    last = last_seq(place / "events.jsonl")
-    append_events(place / "events.jsonl", [b'{"seq":%d}' % (last + 1)])
+    last = last_seq(directory / "events.jsonl")
+    append_events(directory / "events.jsonl", [b'{"seq":%d}' % (last + 1)])
 
 
 def test_events_that_once_failed_are_read_or_refused(tmp_path: Path) -> None:
@@ -93,9 +93,9 @@ def test_mutated_bytes_of_an_events_file_are_read_or_refused(tmp_path: Path) -> 
     fuzz("events", inputs, lambda data: check_events(data, tmp_path / "recording"), 100)
 
 
-@pytest.mark.parametrize("story", STORIES, ids=lambda story: story["story"][:40])
-def test_a_line_of_an_event_is_read_back_as_it_was_written(story: Any) -> None:
-    for event in story["events"]:
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["story"][:40])
+def test_a_line_of_an_event_is_read_back_as_it_was_written(case: Any) -> None:
+    for event in case["events"]:
         wire = read_line(event_line(encode(event))[:-1])
         assert wire is not None
         assert json.loads(wire) == event
@@ -140,7 +140,7 @@ def test_mutated_saved_sessions_are_read_or_refused() -> None:
 
 
 def packed(files: dict[str, bytes]) -> bytes:
-    """The files of a directory as one input."""
+    """Return the files of a directory as one input of the fuzzer."""
     return json.dumps({name: content.decode("latin-1") for name, content in files.items()}).encode()
 
 
@@ -159,12 +159,12 @@ def spools(draw: st.DrawFn) -> bytes:
     return packed(files)
 
 
-def check_spool(data: bytes, place: Path) -> None:
-    shutil.rmtree(place, ignore_errors=True)
-    (place / "spool").mkdir(parents=True)
+def check_spool(data: bytes, directory: Path) -> None:
+    shutil.rmtree(directory, ignore_errors=True)
+    (directory / "spool").mkdir(parents=True)
     for name, content in json.loads(data).items():
-        (place / "spool" / name).write_bytes(content.encode("latin-1"))
-    recording = Recording(place / "spool")
+        (directory / "spool" / name).write_bytes(content.encode("latin-1"))
+    recording = Recording(directory / "spool")
     assert 0 <= recording.start <= recording.end < 1 << 63
     for offset in {0, 1, 21, 30, recording.start, recording.end - 1, recording.end, (1 << 63) - 1}:
         with suppress(SpoolGone):
@@ -177,7 +177,7 @@ def check_spool(data: bytes, place: Path) -> None:
     encode(line)
     for piece in cast_lines(recording, "title"):
         json.loads(piece)
-    screen = Screen(recording, place / "screens", 80, 24)
+    screen = Screen(recording, directory / "screens", 80, 24)
     screen.history(recording.end)
     screen.unload()
     recording.close()
@@ -187,7 +187,7 @@ def test_spools_that_once_failed_are_read(tmp_path: Path) -> None:
     replay("spool", lambda data: check_spool(data, tmp_path))
 
 
-def test_mutated_spools_are_read_as_far_as_they_make_sense(tmp_path: Path) -> None:
+def test_mutated_spools_are_read_as_far_as_they_are_valid(tmp_path: Path) -> None:
     fuzz("spool", spools(), lambda data: check_spool(data, tmp_path), 150)
 
 
@@ -204,19 +204,19 @@ def test_a_whole_spool_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 
 def saved_screen(tmp_path: Path) -> bytes:
-    """The file of a real screen."""
+    """Return the content of the file that a real screen saved."""
     check_spool(packed(SPOOL), tmp_path)
     [file] = (tmp_path / "screens").glob("*.screen")
     return file.read_bytes()
 
 
-def check_screen(data: bytes, place: Path) -> None:
-    """A saved screen is a cache: whatever is in its file, the screen shows what was recorded."""
-    shutil.rmtree(place / "saved", ignore_errors=True)
-    (place / "saved").mkdir()
-    (place / "saved" / "42.screen").write_bytes(data)
-    list(SavedScreens(place / "saved").newest_first(42))
-    screen = Screen(Recording(place / "spool"), place / "saved", 80, 24)
+def check_screen(data: bytes, directory: Path) -> None:
+    """Check that the screen shows the recording, whatever its saved file contains; that is only a cache."""
+    shutil.rmtree(directory / "saved", ignore_errors=True)
+    (directory / "saved").mkdir()
+    (directory / "saved" / "42.screen").write_bytes(data)
+    list(SavedScreens(directory / "saved").newest_first(42))
+    screen = Screen(Recording(directory / "spool"), directory / "saved", 80, 24)
     assert screen.view(42).text.rstrip().endswith("hello")
     screen.unload()
 
@@ -243,6 +243,6 @@ def test_saved_snapshots_that_once_failed_are_read_or_ignored() -> None:
 
 
 def test_mutated_snapshots_are_read_or_ignored() -> None:
-    whole = [saved_row(golden.snapshot_of(story))["body"] for story in STORIES]
+    whole = [saved_row(golden.snapshot_of(case))["body"] for case in CASES]
     inputs = mutated_bytes(whole) | mutated_json([json.loads(body) for body in whole]).map(encode)
     fuzz("snapshot", inputs, check_snapshot, 200)

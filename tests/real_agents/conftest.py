@@ -1,4 +1,4 @@
-"""A house with real agents in it and a model that does as it is told."""
+"""A server with real agents, and a stub model whose answers the tests define."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -28,7 +28,7 @@ async def model() -> AsyncIterator[StubModel]:
 
 @pytest.fixture
 async def server(tmp_path: Path, workspace: Path, model: StubModel) -> AsyncIterator[Server]:
-    """A server whose user has installed all three agents and given them keys for the model."""
+    """Start a server whose user has installed all three agents and configured keys for the stub model."""
     home = tmp_path / "user"
     installed.set_up(home, model.port)
     this = Server(tmp_path / "home", workspace, installed.environment(home, model.port))

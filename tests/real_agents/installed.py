@@ -1,4 +1,4 @@
-"""The agents that `make test-agents` installs, set up as a person who uses the stub model would have them."""
+"""The agents that `make test-agents` installs, configured to use the stub model."""
 
 import json
 import os
@@ -12,14 +12,16 @@ AGENTS = tuple(PACKAGES)
 
 
 def version(agent: str) -> str:
-    """The version that is installed."""
+    """Return the installed version of an agent."""
     about: dict[str, Any] = json.loads((HERE / "node_modules" / PACKAGES[agent] / "package.json").read_text())
     return str(about["version"])
 
 
 def environment(home: Path, port: int) -> dict[str, str]:
-    """The environment of a server whose user has all of them, and keys for the stub model."""
-    temporary = home / "tmp"  # codex keeps nothing below the temporary directory, where tests live
+    """Return the environment of a server whose user has all agents, and keys for the stub model."""
+    temporary = (
+        home / "tmp"
+    )  # codex stores no sessions below the temporary directory, in which pytest has the homes
     programs = [HERE / "node_modules" / ".bin", Path(sys.executable).parent]
     return {
         "HOME": str(home),
@@ -33,7 +35,7 @@ def environment(home: Path, port: int) -> dict[str, str]:
 
 
 def set_up(home: Path, port: int) -> None:
-    """The settings each agent finds in its user's home."""
+    """Write the settings of each agent into the home of its user."""
     (home / "tmp").mkdir(parents=True)
     (home / ".codex").mkdir()
     (home / ".codex" / "config.toml").write_text(CODEX.format(port=port))

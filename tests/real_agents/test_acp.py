@@ -1,11 +1,11 @@
-"""gemini-cli, opencode and codex-acp as npm has them, against the stub model."""
+"""gemini-cli, opencode and codex-acp from npm, against the stub model."""
 
 from pathlib import Path
 
 import pytest
 
+from real_agents.conversation import RealAgentConversation
 from real_agents.installed import AGENTS
-from real_agents.patient import Patient
 from support.server import Server
 from support.stub_model import Hold, Say, Shell, StubModel, Write
 
@@ -16,7 +16,7 @@ STORY = "one two three four five six seven eight nine ten"
 
 async def test_text(server: Server, model: StubModel, agent: str) -> None:
     model.answers("Tell me a story", (Say(STORY),))
-    talk = await Patient.begin(server, agent)
+    talk = await RealAgentConversation.begin(server, agent)
     end = await talk.ask("Tell me a story")
     assert end["data"]["stopReason"] == "end_turn"
     assert await talk.words() == STORY.split()
@@ -26,7 +26,7 @@ async def test_text(server: Server, model: StubModel, agent: str) -> None:
 async def test_write_with_permission(server: Server, model: StubModel, workspace: Path, agent: str) -> None:
     file = workspace / "note.txt"
     model.answers("Write a note", (Say("I write."), Write(str(file), "a note\n")), (Say("Written."),))
-    talk = await Patient.begin(server, agent)
+    talk = await RealAgentConversation.begin(server, agent)
     await talk.prompt("Write a note")
     await talk.permission()
     assert not file.exists()
@@ -42,7 +42,7 @@ async def test_reject(server: Server, model: StubModel, workspace: Path, agent: 
     file = workspace / "note.txt"
     model.answers("Write a note", (Write(str(file), "a note\n"),), (Say("So be it."),))
     model.answers("Never mind", (Say("Fine."),))
-    talk = await Patient.begin(server, agent)
+    talk = await RealAgentConversation.begin(server, agent)
     await talk.prompt("Write a note")
     await talk.decide("reject_once", "reject_always")
     end = await talk.seen("turn_end")
@@ -55,7 +55,7 @@ async def test_reject(server: Server, model: StubModel, workspace: Path, agent: 
 
 async def test_shell(server: Server, model: StubModel, workspace: Path, agent: str) -> None:
     model.answers("Count", (Shell("expr 1200 + 34 | tee sum.txt"),), (Say("Counted."),))
-    talk = await Patient.begin(server, agent)
+    talk = await RealAgentConversation.begin(server, agent)
     await talk.prompt("Count")
     await talk.permission()
     assert not (workspace / "sum.txt").exists()
@@ -72,13 +72,13 @@ async def test_cancel_in_mid_stream(server: Server, model: StubModel, agent: str
     hold = Hold()
     model.answers("Tell me a story", (Say("once upon"), hold, Say("a time")))
     model.answers("Another one", (Say("No more."),))
-    talk = await Patient.begin(server, agent)
+    talk = await RealAgentConversation.begin(server, agent)
     await talk.prompt("Tell me a story")
     await talk.seen("agent_message")
     await server.call("POST", f"{talk.path}/cancel")
     end = await talk.seen("turn_end")
     assert end["data"]["stopReason"] == "cancelled"
-    hold.released.set()  # codex hangs up only when it hears more
+    hold.released.set()  # codex closes its connection only after it has received more
     await model.until(lambda: model.asked("Tell me a story")[0].outcome)
     assert (await talk.ask("Another one"))["data"]["stopReason"] == "end_turn"
     assert "time" not in await talk.words()
@@ -88,7 +88,7 @@ async def test_cancel_in_mid_stream(server: Server, model: StubModel, agent: str
 async def test_restart_with_continue(server: Server, model: StubModel, agent: str) -> None:
     model.answers("My name is Ann", (Say("Hello Ann."),))
     model.answers("Who am I?", (Say("You know."),))
-    talk = await Patient.begin(server, agent)
+    talk = await RealAgentConversation.begin(server, agent)
     await talk.ask("My name is Ann")
     before = await talk.worker()
     await talk.restart()
@@ -101,10 +101,10 @@ async def test_restart_with_continue(server: Server, model: StubModel, agent: st
 
 async def test_kill_in_mid_turn(server: Server, model: StubModel, workspace: Path, agent: str) -> None:
     hold, file = Hold(), workspace / "note.txt"
-    told = (Say("one two"), hold, Say("three four"), Write(str(file), "a note\n"))
-    model.answers("Count and write", told, (Say("five six"),))
+    first_answer = (Say("one two"), hold, Say("three four"), Write(str(file), "a note\n"))
+    model.answers("Count and write", first_answer, (Say("five six"),))
     model.answers("Go on", (Say("seven"),))
-    talk = await Patient.begin(server, agent)
+    talk = await RealAgentConversation.begin(server, agent)
     pid = (await talk.worker())["pid"]
     await talk.prompt("Count and write")
     await talk.seen("agent_message")

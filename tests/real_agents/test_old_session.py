@@ -1,11 +1,11 @@
-"""gemini-cli can go back to its own session only when that is a minute old, and then repeats it late."""
+"""gemini-cli can load a session only when it is at least a minute old, and then repeats its history late."""
 
 import asyncio
 
 import pytest
 
 from bullpen.agents.definitions import builtin
-from real_agents.patient import Patient
+from real_agents.conversation import RealAgentConversation
 from support.server import Server
 from support.stub_model import Say, StubModel
 
@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.real_agents, pytest.mark.parametrize("agent", ["gemini
 async def test_restart_after_a_minute(server: Server, model: StubModel, agent: str) -> None:
     model.answers("My name is Ann", (Say("Hello Ann."),))
     model.answers("Who am I?", (Say("You know."),))
-    talk = await Patient.begin(server, agent)
+    talk = await RealAgentConversation.begin(server, agent)
     end = asyncio.get_running_loop().time() + builtin()[agent].quirks.load_after
     await talk.ask("My name is Ann")
     await asyncio.sleep(end - asyncio.get_running_loop().time())

@@ -1,4 +1,4 @@
-"""gemini-cli in its own terminal: what its screen tells of it, beside what the model knows."""
+"""gemini-cli in its own terminal: the activity on its screen agrees with the requests to the stub model."""
 
 from pathlib import Path
 from typing import ClassVar
@@ -12,7 +12,7 @@ from support.tui import TuiTalk
 pytestmark = [pytest.mark.real_agents, pytest.mark.parametrize("agent", ["gemini"])]
 
 
-class PatientTui(TuiTalk):
+class RealTerminalConversation(TuiTalk):
     seconds: ClassVar[float] = 90.0
 
 
@@ -23,7 +23,7 @@ async def test_activity_in_a_terminal(server: Server, model: StubModel, workspac
         "Write a note", (Say("I write."), begun, Write(str(written), "a note\n")), (after, Say("Done."))
     )
     session = await server.new_session(agentId=f"{agent}-tui")
-    talk = PatientTui(server, session)
+    talk = RealTerminalConversation(server, session)
     assert (await talk.worker())["activity"] == "unknown"
     await talk.does("idle")
     prompted = await talk.prompt("Write a note")
@@ -49,7 +49,7 @@ async def test_activity_in_a_terminal(server: Server, model: StubModel, workspac
     after.released.set()
     idle = await talk.does("idle", after=again["seq"])
     assert [each.outcome for each in model.asked("Write a note")] == ["finished", "finished"]
-    told = [each for each in await talk.events(prompted["seq"]) if each["type"] == "worker_activity"]
-    assert [each["data"]["activity"] for each in told] == ["active", "asking", "active", "idle"]
-    assert told[-1] == idle
+    activities = [each for each in await talk.events(prompted["seq"]) if each["type"] == "worker_activity"]
+    assert [each["data"]["activity"] for each in activities] == ["active", "asking", "active", "idle"]
+    assert activities[-1] == idle
     assert (await talk.seen("turn_end"))["data"]["stopReason"] == "end_turn"

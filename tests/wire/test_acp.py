@@ -1,4 +1,4 @@
-"""Every message of an agent comes to what it means, and none is dropped because it is odd."""
+"""Every message of an agent gives facts, tasks or replies, and no unusual message is lost."""
 
 import json
 from typing import Any
@@ -146,7 +146,7 @@ def test_a_tool_call_is_kept_in_the_agents_own_words(update: dict[str, Any]) -> 
         {},
     ],
 )
-def test_what_we_have_no_word_for_is_kept_as_it_was_said(update: dict[str, Any]) -> None:
+def test_an_unknown_or_invalid_update_is_kept_unchanged(update: dict[str, Any]) -> None:
     assert fact_of_update(update) == UnknownUpdate(update=update)
 
 
@@ -156,10 +156,10 @@ def test_updates_of_another_session_are_kept_apart() -> None:
     assert reading.facts == [UnknownUpdate(update=update, acp_session_id="child")]
 
 
-def test_updates_before_the_answer_to_session_new_are_ours() -> None:
-    waiting: list[Fact] = [*READY, RequestSent(n=2, method="session/new")]
+def test_updates_before_the_answer_to_session_new_belong_to_the_new_session() -> None:
+    pending: list[Fact] = [*READY, RequestSent(n=2, method="session/new")]
     update = {"sessionUpdate": "current_mode_update", "currentModeId": "x"}
-    reading = read({"method": "session/update", "params": {"sessionId": "new", "update": update}}, waiting)
+    reading = read({"method": "session/update", "params": {"sessionId": "new", "update": update}}, pending)
     assert reading.facts == [ModeChanged(mode_id="x")]
     assert read({"method": "session/update", "params": {"update": update}}, []).facts == [
         ModeChanged(mode_id="x")
@@ -167,7 +167,7 @@ def test_updates_before_the_answer_to_session_new_are_ours() -> None:
 
 
 @pytest.mark.parametrize("method", ["session/load", "session/resume"])
-def test_what_was_said_before_is_not_told_again_while_a_session_is_taken_up(method: str) -> None:
+def test_history_is_ignored_while_a_session_is_loaded_or_resumed(method: str) -> None:
     waiting: list[Fact] = [*READY, RequestSent(n=2, method=method, params={"sessionId": "s"})]
     assert read_update({"sessionUpdate": "agent_message_chunk", "content": TEXT}, waiting).ignored
     assert read_update({"sessionUpdate": "tool_call", "toolCallId": "t"}, waiting).ignored
@@ -176,24 +176,24 @@ def test_what_was_said_before_is_not_told_again_while_a_session_is_taken_up(meth
 
 
 @pytest.mark.parametrize("late", [True, False])
-def test_history_that_comes_after_loading_is_no_news_where_it_is_known_to_come_late(late: bool) -> None:
+def test_late_history_after_loading_is_ignored_only_with_the_late_history_quirk(late: bool) -> None:
     agent = replace(AGENT, quirks=AgentQuirks(late_history=late))
-    said: dict[str, Any] = {"sessionUpdate": "agent_message_chunk", "content": TEXT}
-    assert (read_update(said, LOADED, agent).ignored is not None) is late
-    assert read_update(said, [*LOADED, TurnStart(prompt_id="p")], agent).chunk is not None
+    chunk_update: dict[str, Any] = {"sessionUpdate": "agent_message_chunk", "content": TEXT}
+    assert (read_update(chunk_update, LOADED, agent).ignored is not None) is late
+    assert read_update(chunk_update, [*LOADED, TurnStart(prompt_id="p")], agent).chunk is not None
     commands = {"sessionUpdate": "available_commands_update", "availableCommands": []}
     assert read_update(commands, LOADED, agent).facts == [CommandsAvailable(commands=[])]
 
 
-def test_a_run_that_began_a_session_has_no_history_to_repeat() -> None:
+def test_late_history_is_ignored_only_after_loading() -> None:
     agent = replace(AGENT, quirks=AgentQuirks(late_history=True))
-    said: dict[str, Any] = {"sessionUpdate": "agent_message_chunk", "content": TEXT}
+    chunk_update: dict[str, Any] = {"sessionUpdate": "agent_message_chunk", "content": TEXT}
     resumed = [*READY, AgentSession(acp_session_id="s", how="resume")]
     for facts in (READY, resumed):
-        assert read_update(said, facts, agent).ignored is None
+        assert read_update(chunk_update, facts, agent).ignored is None
 
 
-def test_geminis_mode_text_is_a_change_of_mode() -> None:
+def test_the_mode_text_of_gemini_is_a_change_of_mode() -> None:
     gemini = AgentDefinition(
         id="g",
         name="G",
@@ -207,12 +207,12 @@ def test_geminis_mode_text_is_a_change_of_mode() -> None:
     assert read_update(update, IN_TURN).chunk == TextChunk("agent_message", "[MODE_UPDATE] plan\n")
 
 
-def test_empty_text_says_nothing() -> None:
+def test_empty_text_is_ignored() -> None:
     update = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": ""}}
     assert read_update(update, IN_TURN).ignored == "no text in it"
 
 
-def test_a_permission_is_known_by_its_place_in_the_stream_and_waits() -> None:
+def test_the_id_of_a_permission_is_its_offset_and_it_stays_pending() -> None:
     options = [{"optionId": "any text", "kind": "allow_once", "name": "Yes"}]
     call = {"toolCallId": "t", "title": "rm"}
     message = ask("session/request_permission", {"toolCall": call, "options": options}, id="uuid")
@@ -225,7 +225,7 @@ def test_a_permission_is_known_by_its_place_in_the_stream_and_waits() -> None:
     assert not reading.replies
 
 
-def test_a_permission_that_names_only_a_tool_call_shows_what_is_known_of_it() -> None:
+def test_a_permission_is_completed_with_the_announced_tool_call() -> None:
     known = ToolCall(call={"toolCallId": "t", "title": "rm -rf", "kind": "execute", "status": "in_progress"})
     reading = read(ask("session/request_permission", {"toolCall": {"toolCallId": "t"}}), [*IN_TURN, known])
     permission = reading.facts[-1]
@@ -235,7 +235,7 @@ def test_a_permission_that_names_only_a_tool_call_shows_what_is_known_of_it() ->
     assert permission.options == []
 
 
-def test_what_a_permission_says_itself_was_not_only_announced() -> None:
+def test_fields_in_the_permission_itself_are_not_marked_as_announced() -> None:
     known = ToolCall(call={"toolCallId": "t", "title": "look", "kind": "read"})
     call = {"toolCallId": "t", "kind": "delete", "title": None}
     permission = read(ask("session/request_permission", {"toolCall": call}), [*IN_TURN, known]).facts[-1]
@@ -245,7 +245,7 @@ def test_what_a_permission_says_itself_was_not_only_announced() -> None:
 
 
 @pytest.mark.parametrize("params", [None, [], {"toolCall": 5, "options": "x"}])
-def test_a_permission_that_makes_no_sense_is_a_permission_all_the_same(params: Any) -> None:
+def test_an_invalid_permission_is_still_a_permission(params: Any) -> None:
     permission = read(ask("session/request_permission", params), IN_TURN).facts[-1]
     assert permission == Permission(id="w.3.100", tool_call={}, options=[], status="pending")
 
@@ -266,7 +266,7 @@ def test_a_form_is_a_question() -> None:
     assert reading.facts[-1] == Question(id="w.3.100", message="Who?", status="pending", schema=schema)
 
 
-def test_a_question_of_nonsense_is_an_empty_question() -> None:
+def test_an_invalid_question_is_an_empty_question() -> None:
     params = {"message": 5, "url": ["x"], "requestedSchema": 7}
     assert read(ask("elicitation/create", params), IN_TURN).facts[-1] == Question(
         id="w.3.100", message="", status="pending", schema=7
@@ -289,32 +289,32 @@ def test_a_form_asked_after_cancel_is_answered_at_once() -> None:
 
 
 @pytest.mark.parametrize("method", ["session/request_permission", "elicitation/create"])
-def test_a_question_taken_back_by_the_agent_is_cancelled_and_answered(method: str) -> None:
+def test_a_request_withdrawn_by_the_agent_is_cancelled_and_answered(method: str) -> None:
     other: list[Fact] = [RequestReceived(id="other", rpc_id=7, method="terminal/wait_for_exit")]
     asked = read(ask(method, {"toolCall": {"toolCallId": "t"}}, id=9), IN_TURN).facts
     facts = [*IN_TURN, *other, *asked]
 
-    def taken_back(rpc_id: int) -> ParsedMessage:
+    def withdraw(rpc_id: int) -> ParsedMessage:
         return read({"method": "$/cancel_request", "params": {"requestId": rpc_id}}, facts)
 
-    (fact,) = taken_back(9).facts
+    (fact,) = withdraw(9).facts
     assert isinstance(fact, Permission | Question)
     assert (fact.id, fact.status, fact.by) == ("w.3.100", "cancelled", "agent")
     fault = ErrorReply(-32800, "cancelled")
-    assert taken_back(9).replies == [OutgoingReply(rpc_id=9, method=method, fault=fault, id="w.3.100")]
-    work = taken_back(7)
-    assert (work.facts, work.replies) == (
+    assert withdraw(9).replies == [OutgoingReply(rpc_id=9, method=method, fault=fault, id="w.3.100")]
+    task = withdraw(7)
+    assert (task.facts, task.replies) == (
         [],
         [OutgoingReply(rpc_id=7, method="terminal/wait_for_exit", fault=fault, id="other")],
     )
-    assert taken_back(8) == ParsedMessage(ignored="takes back a question that is not open")
+    assert withdraw(8) == ParsedMessage(ignored="takes back a question that is not open")
 
 
 @pytest.mark.parametrize(
     "method",
     ["fs/read_text_file", "fs/write_text_file", "terminal/create", "terminal/output", "terminal/kill"],
 )
-def test_work_with_files_and_terminals_is_a_task_known_by_its_place(method: str) -> None:
+def test_a_file_or_terminal_request_is_a_task_with_its_offset_as_id(method: str) -> None:
     task = read(ask(method, {"path": "/x"}, id=7), IN_TURN).task
     assert task is not None
     assert (task.id, task.rpc_id, task.method, task.params) == ("w.3.100", 7, method, {"path": "/x"})
@@ -330,14 +330,14 @@ def test_waiting_for_a_terminal_is_in_flight() -> None:
 
 
 @pytest.mark.parametrize("method", ["craft/drainMidTurnQueue", "_acme/ext", "session/unheard_of", ""])
-def test_a_request_nobody_knows_is_refused_at_once_and_kept(method: str) -> None:
+def test_an_unknown_request_is_refused_and_kept(method: str) -> None:
     reading = read(ask(method, {"x": 1}, id="q"), IN_TURN)
     assert b'"code":-32601' in reading.replies[0].line(5)
     assert b'"id":"q"' in reading.replies[0].line(5)
     assert reading.facts == [UnknownUpdate(update={"id": "q", "method": method, "params": {"x": 1}})]
 
 
-def test_an_agent_that_asks_on_and_on_is_refused() -> None:
+def test_a_request_beyond_the_limit_of_pending_requests_is_refused() -> None:
     waiting: list[Fact] = [
         RequestReceived(id=str(n), rpc_id=n, method="session/request_permission")
         for n in range(MAX_PENDING_REQUESTS)
@@ -350,7 +350,7 @@ def test_an_agent_that_asks_on_and_on_is_refused() -> None:
 
 
 @pytest.mark.parametrize("method", ["fs/write_text_file", "terminal/create", "terminal/wait_for_exit"])
-def test_what_is_not_offered_is_refused(method: str) -> None:
+def test_a_request_for_a_capability_that_is_not_offered_is_refused(method: str) -> None:
     bare = AgentDefinition(
         id="b", name="B", kind="acp", command=("b",), offer=OfferedCapabilities(fs=False, terminal=False)
     )
@@ -359,12 +359,12 @@ def test_what_is_not_offered_is_refused(method: str) -> None:
     assert b'"code":-32601' in reading.replies[0].line(1)
 
 
-def test_a_notification_nobody_knows_is_kept() -> None:
+def test_an_unknown_notification_is_kept() -> None:
     message = {"method": "_claude/extra", "params": {"x": 1}}
     assert read(message, IN_TURN).facts == [UnknownUpdate(update=message)]
 
 
-def test_the_answer_to_a_prompt_ends_the_turn_with_what_it_used() -> None:
+def test_the_answer_to_a_prompt_ends_the_turn_and_records_its_usage() -> None:
     usage = {"inputTokens": 5}
     reading = read({"id": 2, "result": {"stopReason": "max_tokens", "usage": usage}}, IN_TURN)
     assert reading.facts == [
@@ -375,7 +375,7 @@ def test_the_answer_to_a_prompt_ends_the_turn_with_what_it_used() -> None:
 
 
 @pytest.mark.parametrize("result", [None, {}, {"stopReason": 5}, "done"])
-def test_a_turn_that_ends_without_a_reason_ends(result: Any) -> None:
+def test_a_turn_without_a_valid_stop_reason_ends_as_unknown(result: Any) -> None:
     assert read({"id": 2, "result": result}, IN_TURN).facts[-1] == TurnEnd(stop_reason="unknown")
 
 
@@ -390,7 +390,7 @@ def test_a_turn_that_ends_without_a_reason_ends(result: Any) -> None:
         ({"code": -32603, "message": "Internal error", "data": "boom"}, "Internal error: boom"),
     ],
 )
-def test_a_turn_that_fails_says_why(error: dict[str, Any], text: str) -> None:
+def test_a_failed_turn_has_the_message_of_its_error(error: dict[str, Any], text: str) -> None:
     reading = read({"id": 2, "error": error}, IN_TURN)
     assert reading.facts[-1] == TurnEnd(stop_reason="error", error=text)
 
@@ -401,16 +401,16 @@ def test_an_error_after_cancel_is_a_cancelled_turn() -> None:
     assert reading.facts[-1] == TurnEnd(stop_reason="cancelled")
 
 
-def test_what_a_turn_leaves_open_is_closed_with_it() -> None:
+def test_open_permissions_and_tool_calls_are_closed_with_their_turn() -> None:
     asked = read(ask("session/request_permission", {"toolCall": {"toolCallId": "t"}}, id=9), IN_TURN).facts
     reading = read({"id": 2, "result": {"stopReason": "cancelled"}}, [*IN_TURN, *asked])
-    told = [fact.to_data() for fact in reading.facts]
-    assert [each["status"] for each in told if "status" in each] == ["cancelled", "cancelled"]
+    closing_facts = [fact.to_data() for fact in reading.facts]
+    assert [each["status"] for each in closing_facts if "status" in each] == ["cancelled", "cancelled"]
     assert [reply.id for reply in reading.replies] == ["w.3.100"]
     assert isinstance(reading.facts[-1], TurnEnd)
 
 
-def test_a_tool_may_go_on_after_a_turn_that_ended_well() -> None:
+def test_a_tool_call_stays_open_after_a_turn_that_ended_normally() -> None:
     reading = read(
         {"id": 2, "result": {"stopReason": "end_turn"}}, [*IN_TURN, ToolCall(call={"toolCallId": "t"})]
     )
@@ -439,12 +439,14 @@ def test_a_tool_may_go_on_after_a_turn_that_ended_well() -> None:
         ),
     ],
 )
-def test_an_answer_tells_what_it_is_for(method: str, params: Any, result: Any, expected: Fact) -> None:
+def test_the_answer_to_each_request_gives_its_fact(
+    method: str, params: Any, result: Any, expected: Fact
+) -> None:
     reading = read({"id": 5, "result": result}, [RequestSent(n=5, method=method, params=params)])
     assert reading.facts == [RequestAnswered(n=5, method=method), expected]
 
 
-def test_an_option_set_without_the_new_list_is_changed_in_the_old_one() -> None:
+def test_an_option_set_without_a_new_list_is_changed_in_the_known_list() -> None:
     options = [{"id": "c", "currentValue": "old"}, {"id": "d", "currentValue": "d"}]
     facts: list[Fact] = [
         AgentSession(acp_session_id="s", how="new", config_options=options),
@@ -455,7 +457,7 @@ def test_an_option_set_without_the_new_list_is_changed_in_the_old_one() -> None:
 
 
 @pytest.mark.parametrize("method", ["initialize", "session/new"])
-def test_a_handshake_answered_with_nothing_is_an_error(method: str) -> None:
+def test_an_invalid_answer_in_the_handshake_is_an_error(method: str) -> None:
     (answered,) = read({"id": 5, "result": [1]}, [RequestSent(n=5, method=method)]).facts
     message = f"{method} was answered without what it is for"
     error = {"code": -32603, "message": message, "data": [1]}
@@ -463,13 +465,13 @@ def test_a_handshake_answered_with_nothing_is_an_error(method: str) -> None:
 
 
 @pytest.mark.parametrize("id", ["2", 2, None])
-def test_an_answer_finds_its_request_whatever_became_of_the_number(id: Any) -> None:
+def test_an_answer_finds_its_request_when_its_id_changed_its_type_or_is_missing(id: Any) -> None:
     assert read({"id": id, "result": {"stopReason": "end_turn"}}, IN_TURN).facts[-1] == TurnEnd(
         stop_reason="end_turn"
     )
 
 
-def test_an_answer_to_nothing_is_kept() -> None:
+def test_an_answer_to_no_request_is_kept_as_a_diagnostic() -> None:
     (fact,) = read({"id": 77, "result": {"x": 1}}, IN_TURN).facts
     assert fact == Diagnostic(text="an answer to no request of ours", data={"id": 77, "result": {"x": 1}})
     error = {"code": 5, "message": "no", "data": [1]}
@@ -477,7 +479,7 @@ def test_an_answer_to_nothing_is_kept() -> None:
     assert fact == Diagnostic(text="an answer to no request of ours", data={"id": 77, "error": error})
 
 
-def test_noise_and_lines_left_out_are_diagnostics() -> None:
+def test_invalid_and_skipped_lines_are_diagnostics() -> None:
     reader, state = AcpReader("w", 1, AGENT), after(IN_TURN)
     (noise,) = JsonRpcPeer().feed(b"warning: something\n")
     assert reader.read(noise, state).facts[0].to_data()["text"] == "warning: something"
@@ -535,7 +537,7 @@ MESSAGE = st.one_of(
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(messages=st.lists(MESSAGE, max_size=6), loading=st.booleans())
-def test_whatever_comes_comes_to_something_and_folds(messages: list[Any], loading: bool) -> None:
+def test_every_message_has_a_result_that_can_be_folded(messages: list[Any], loading: bool) -> None:
     loads: list[Fact] = (
         [RequestSent(n=3, method="session/load", params={"sessionId": "s"})] if loading else []
     )

@@ -1,4 +1,4 @@
-"""What we say to agents: one line each, understood by the other side, told by one fact each."""
+"""Messages from Bullpen to agents: each is one line of JSON-RPC and is recorded by one fact."""
 
 import json
 from collections.abc import Callable
@@ -36,7 +36,7 @@ def after(*facts: Fact) -> Conversation:
     return state
 
 
-def test_an_agent_is_offered_what_its_definition_says() -> None:
+def test_an_agent_is_offered_the_capabilities_of_its_definition() -> None:
     for fs, terminal in ((False, True), (True, False)):
         call = acp_calls.initialize(agent(offer=OfferedCapabilities(fs=fs, terminal=terminal)))
         assert json.loads(call.line(1)) == {
@@ -118,20 +118,20 @@ def test_an_agent_is_offered_what_its_definition_says() -> None:
         ),
     ],
 )
-def test_a_request_is_a_line_under_its_number_and_keeps_what_its_answer_needs(
+def test_a_request_is_a_line_with_its_number_and_its_fact_keeps_what_the_answer_needs(
     call: Callable[[], acp_calls.OutgoingCall], method: str, params: dict[str, Any], kept: list[str] | None
 ) -> None:
-    said = call()
-    assert json.loads(said.line(7)) == {"jsonrpc": "2.0", "id": 7, "method": method, "params": params}
+    outgoing = call()
+    assert json.loads(outgoing.line(7)) == {"jsonrpc": "2.0", "id": 7, "method": method, "params": params}
     needed = None if kept is None else {name: params[name] for name in kept}
-    assert said.fact(7) == RequestSent(n=7, method=method, params=needed)
+    assert outgoing.fact(7) == RequestSent(n=7, method=method, params=needed)
 
 
-def test_a_prompt_is_not_kept_twice() -> None:
+def test_the_fact_of_a_prompt_request_does_not_repeat_its_text() -> None:
     assert acp_calls.session_prompt("s", "a long text").fact(7) == RequestSent(n=7, method="session/prompt")
 
 
-def test_cancel_is_a_notice_that_wants_no_answer() -> None:
+def test_cancel_is_a_notification_without_an_id() -> None:
     notice = acp_calls.session_cancel("s")
     assert json.loads(notice.line(7)) == {
         "jsonrpc": "2.0",
@@ -141,16 +141,16 @@ def test_cancel_is_a_notice_that_wants_no_answer() -> None:
     assert notice.fact(7) == NoticeSent(n=7, method="session/cancel")
 
 
-def test_servers_an_agent_cannot_reach_are_left_out() -> None:
+def test_mcp_servers_of_a_type_that_the_agent_does_not_support_are_left_out() -> None:
     definition = agent(mcp_servers=(STDIO, HTTP))
     plain = after(AgentInitialized(result={}))
-    webby = after(
+    with_http = after(
         AgentInitialized(result={"agentCapabilities": {"mcpCapabilities": {"http": True, "sse": False}}})
     )
     assert acp_calls.mcp_servers(definition, plain) == [STDIO]
-    assert acp_calls.mcp_servers(definition, webby) == [STDIO, HTTP]
+    assert acp_calls.mcp_servers(definition, with_http) == [STDIO, HTTP]
     sse = agent(mcp_servers=({**HTTP, "type": "sse"}, {**STDIO, "type": "stdio"}))
-    assert acp_calls.mcp_servers(sse, webby) == [{**STDIO, "type": "stdio"}]
+    assert acp_calls.mcp_servers(sse, with_http) == [{**STDIO, "type": "stdio"}]
 
 
 def test_a_server_gets_the_required_fields_that_its_definition_leaves_out() -> None:
@@ -162,19 +162,19 @@ def test_a_server_gets_the_required_fields_that_its_definition_leaves_out() -> N
     ]
 
 
-def test_a_permission_is_answered_with_the_option_or_withdrawn() -> None:
+def test_a_permission_is_answered_with_its_option_or_as_cancelled() -> None:
     assert acp_calls.permission_result("yes") == {"outcome": {"outcome": "selected", "optionId": "yes"}}
     assert acp_calls.permission_result(None) == {"outcome": {"outcome": "cancelled"}}
 
 
-def test_a_question_is_answered_in_the_words_of_the_protocol() -> None:
+def test_a_question_is_answered_with_the_actions_of_the_protocol() -> None:
     assert acp_calls.question_result("accepted", {"a": 1}) == {"action": "accept", "content": {"a": 1}}
     assert acp_calls.question_result("accepted", ["no form"]) == {"action": "accept", "content": {}}
     assert acp_calls.question_result("declined") == {"action": "decline"}
     assert acp_calls.question_result("cancelled") == {"action": "cancel"}
 
 
-def test_withdrawing_answers_every_open_question_and_nothing_else() -> None:
+def test_cancelling_answers_every_open_permission_and_question_and_nothing_else() -> None:
     state = after(
         RequestReceived(id="before", rpc_id=9, method="terminal/wait_for_exit"),
         RequestReceived(id="p", rpc_id=0, method="session/request_permission"),
@@ -195,7 +195,7 @@ def test_withdrawing_answers_every_open_question_and_nothing_else() -> None:
     ]
 
 
-def test_a_reply_says_which_request_it_closes() -> None:
+def test_a_reply_and_its_fact_name_the_request_they_answer() -> None:
     reply = acp_calls.OutgoingReply(
         rpc_id=3, method="m", fault=acp_calls.ErrorReply(-32000, "no", {"x": 1}), id="w.1.5"
     )

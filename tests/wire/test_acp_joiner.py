@@ -1,4 +1,4 @@
-"""Text is joined, never lost or reordered, and never consumed before it is told."""
+"""Pieces of text are joined, never lost or reordered, and not consumed before they are emitted."""
 
 from itertools import pairwise
 
@@ -19,7 +19,7 @@ def message(text: str, partial: bool, message_id: str | None = None) -> AgentMes
     return AgentMessage(text=text, partial=partial, message_id=message_id)
 
 
-def test_text_waits_a_moment_and_is_told_in_one_piece() -> None:
+def test_text_is_held_for_the_maximum_delay_and_emitted_in_one_piece() -> None:
     joiner = ChunkJoiner()
     assert joiner.add(TextChunk("agent_message", "a"), line(0, 10), 1.0) == []
     assert joiner.add(TextChunk("agent_message", "b"), line(10, 20), 1.01) == []
@@ -29,7 +29,7 @@ def test_text_waits_a_moment_and_is_told_in_one_piece() -> None:
     assert joiner.deadline is None
 
 
-def test_much_text_does_not_wait() -> None:
+def test_text_of_the_maximum_length_is_emitted_at_once() -> None:
     joiner = ChunkJoiner()
     assert joiner.add(TextChunk("agent_message", "x" * (MAX_HELD_CHARS - 1)), line(0, 10), 1.0) == []
     assert joiner.add(TextChunk("agent_message", "y"), line(10, 20), 1.0) == [
@@ -37,7 +37,7 @@ def test_much_text_does_not_wait() -> None:
     ]
 
 
-def test_nothing_is_consumed_while_text_waits() -> None:
+def test_held_text_is_not_consumed() -> None:
     joiner = ChunkJoiner()
     assert joiner.consumed_offset(5) == 5
     joiner.add(TextChunk("agent_message", "a"), line(5, 20), 1.0)
@@ -47,30 +47,30 @@ def test_nothing_is_consumed_while_text_waits() -> None:
     assert joiner.consumed_offset(40) == 40
 
 
-def test_another_message_ends_the_one_before_and_only_that_is_consumed() -> None:
+def test_a_new_message_ends_the_previous_one_and_only_that_is_consumed() -> None:
     joiner = ChunkJoiner()
     joiner.add(TextChunk("agent_message", "a", "m1"), line(0, 10), 1.0)
-    told = joiner.add(TextChunk("agent_message", "b", "m2"), line(10, 20), 1.0)
-    assert told == [message("a", partial=False, message_id="m1")]
+    emitted = joiner.add(TextChunk("agent_message", "b", "m2"), line(10, 20), 1.0)
+    assert emitted == [message("a", partial=False, message_id="m1")]
     assert joiner.consumed_offset(20) == 10
 
 
 def test_a_thought_and_a_message_are_two_blocks() -> None:
     joiner = ChunkJoiner()
     joiner.add(TextChunk("agent_thought", "hm"), line(0, 10), 1.0)
-    told = joiner.add(TextChunk("agent_message", "so"), line(10, 20), 1.0)
-    assert told == [AgentThought(text="hm", partial=False)]
+    emitted = joiner.add(TextChunk("agent_message", "so"), line(10, 20), 1.0)
+    assert emitted == [AgentThought(text="hm", partial=False)]
     assert joiner.flush(closes=True) == [message("so", partial=False)]
 
 
-def test_text_without_a_name_belongs_to_what_stands_before_it() -> None:
+def test_text_without_an_id_belongs_to_the_message_before_it() -> None:
     joiner = ChunkJoiner()
     joiner.add(TextChunk("agent_message", "a", "m1"), line(0, 10), 1.0)
     assert joiner.add(TextChunk("agent_message", "b"), line(10, 20), 1.0) == []
     assert joiner.flush(closes=True) == [message("ab", partial=False, message_id="m1")]
 
 
-def test_something_else_lets_the_text_go_first_and_leaves_the_block_open() -> None:
+def test_a_flush_emits_the_text_and_closes_the_block_only_if_asked() -> None:
     joiner = ChunkJoiner()
     joiner.add(TextChunk("agent_message", "a"), line(0, 10), 1.0)
     assert joiner.flush(closes=False) == [message("a", partial=True)]
@@ -79,7 +79,7 @@ def test_something_else_lets_the_text_go_first_and_leaves_the_block_open() -> No
     assert joiner.flush(closes=True) == []
 
 
-def test_a_new_process_ends_the_block_the_old_one_had_open() -> None:
+def test_a_new_joiner_continues_an_open_block() -> None:
     joiner = ChunkJoiner(OpenTextBlock("agent_thought", "m"))
     assert joiner.add(TextChunk("agent_thought", "more", "m"), line(0, 10), 1.0) == []
     assert joiner.flush(closes=True) == [AgentThought(text="more", partial=False, message_id="m")]
@@ -96,30 +96,30 @@ STEP = st.one_of(
 
 
 @given(steps=st.lists(STEP, max_size=30))
-def test_every_letter_is_told_once_in_order_and_every_block_ends(
+def test_every_character_is_emitted_once_in_order_and_every_block_ends(
     steps: list[tuple[str, str, str | None] | str],
 ) -> None:
-    joiner, now, at = ChunkJoiner(), 0.0, 0
-    told: list[Text] = []
-    said: list[tuple[str, str]] = []
+    joiner, now, offset = ChunkJoiner(), 0.0, 0
+    emitted: list[Text] = []
+    added: list[tuple[str, str]] = []
     for step in steps:
         match step:
             case "closes" | "interrupts":
-                told += joiner.flush(closes=step == "closes")
+                emitted += joiner.flush(closes=step == "closes")
             case "waits":
                 now += MAX_DELAY_SECONDS
-                told += joiner.take_due(now)
+                emitted += joiner.take_due(now)
             case (str(kind), str(text), message_id):
-                said.append((kind, text))
-                told += joiner.add(TextChunk(kind, text, message_id), line(at, at + 1), now)
-                at += 1
-        handed_out = sum(len(fact.text) for fact in told)
-        consumed = joiner.consumed_offset(at)
-        assert sum(len(text) for _, text in said[:consumed]) == handed_out
-    told += joiner.flush(closes=True)
+                added.append((kind, text))
+                emitted += joiner.add(TextChunk(kind, text, message_id), line(offset, offset + 1), now)
+                offset += 1
+        emitted_length = sum(len(fact.text) for fact in emitted)
+        consumed = joiner.consumed_offset(offset)
+        assert sum(len(text) for _, text in added[:consumed]) == emitted_length
+    emitted += joiner.flush(closes=True)
     for kind in ("agent_message", "agent_thought"):
-        assert "".join(f.text for f in told if f.type == kind) == "".join(t for k, t in said if k == kind)
-    assert not told or not told[-1].partial
-    for before, after in pairwise(told):
+        assert "".join(f.text for f in emitted if f.type == kind) == "".join(t for k, t in added if k == kind)
+    assert not emitted or not emitted[-1].partial
+    for before, after in pairwise(emitted):
         if (before.type, before.message_id) != (after.type, after.message_id):
             assert not before.partial

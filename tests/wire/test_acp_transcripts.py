@@ -24,8 +24,8 @@ def messages(name: str) -> list[dict[str, Any]]:
 
 
 def updates(name: str, kind: str) -> list[dict[str, Any]]:
-    told = [message["params"] for message in messages(name) if "update" in message.get("params", {})]
-    return [params["update"] for params in told if params["update"]["sessionUpdate"] == kind]
+    sent = [message["params"] for message in messages(name) if "update" in message.get("params", {})]
+    return [params["update"] for params in sent if params["update"]["sessionUpdate"] == kind]
 
 
 def test_there_are_transcripts_of_three_agents() -> None:
@@ -33,12 +33,12 @@ def test_there_are_transcripts_of_three_agents() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_transcript_gives_the_facts_that_were_read_with_care(name: str) -> None:
+def test_a_transcript_gives_the_facts_that_were_reviewed(name: str) -> None:
     assert golden(replayed(name).said) == (TRANSCRIPTS / f"{name}.facts").read_text()
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_message_comes_to_something(name: str) -> None:
+def test_every_message_of_a_transcript_has_a_known_outcome(name: str) -> None:
     replay = replayed(name)
     outcomes = replay.outcomes()
     assert outcomes.total() == len(messages(name))
@@ -52,12 +52,12 @@ def test_every_message_comes_to_something(name: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "fact"), [("agent_message_chunk", AgentMessage), ("agent_thought_chunk", AgentThought)]
 )
-def test_text_is_joined_without_losing_a_letter(
+def test_text_is_joined_without_losing_a_character(
     name: str, kind: str, fact: type[AgentMessage] | type[AgentThought]
 ) -> None:
-    said = "".join(update["content"]["text"] for update in updates(name, kind))
+    expected = "".join(update["content"]["text"] for update in updates(name, kind))
     pieces = [each for each in replayed(name).said if isinstance(each, fact)]
-    assert "".join(piece.text for piece in pieces) == said
+    assert "".join(piece.text for piece in pieces) == expected
     assert not pieces or not pieces[-1].partial
 
 
@@ -79,24 +79,24 @@ def test_nothing_is_left_open_at_the_end(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_was_told_reads_back_from_its_stored_form(name: str) -> None:
+def test_facts_are_read_back_from_their_stored_form(name: str) -> None:
     for fact in replayed(name).said:
         stored = json.loads(json.dumps(fact.to_data()))
         assert FACTS[fact.type].from_data(stored) == fact
 
 
-def test_loaded_history_is_not_told_again() -> None:
+def test_loaded_history_is_ignored() -> None:
     outcomes = replayed("codex-acp.load").outcomes()
     assert outcomes["ignored: history that is known already"] == 5  # a prompt, two texts, a call and its end
 
 
-def test_a_session_that_could_not_be_loaded_says_why() -> None:
+def test_a_session_that_could_not_be_loaded_has_the_error_of_the_agent() -> None:
     refused = [fact.to_data() for fact in replayed("gemini.load").said if "error" in fact.to_data()]
     assert refused[0]["method"] == "session/load"
     assert refused[0]["error"]["data"] == {"details": "No previous sessions found for this project."}
     assert refused[-1]["stopReason"] == "error"
 
 
-def test_files_are_asked_for_as_tasks() -> None:
+def test_requests_for_files_are_tasks() -> None:
     assert replayed("gemini.write").outcomes()["task: fs/read_text_file"] == 2
     assert replayed("opencode.write").outcomes()["task: fs/write_text_file"] == 1

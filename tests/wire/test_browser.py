@@ -1,4 +1,4 @@
-"""The shapes of the contract: an event, a session and a worker as a client gets them."""
+"""The JSON of an event, a session and a worker, as clients get them."""
 
 import json
 
@@ -72,7 +72,7 @@ def test_times_are_iso_with_milliseconds_in_utc(ms: int, text: str) -> None:
     assert iso_time(ms) == text
 
 
-def test_an_event_has_exactly_the_fields_of_the_contract() -> None:
+def test_an_event_has_exactly_the_documented_fields() -> None:
     event = Event(7, 1_700_000_000_123, Error(message="no", detail=None), "w1", 'the "best"')
     assert json.loads(encode_event(event)) == {
         "seq": 7,
@@ -84,7 +84,7 @@ def test_an_event_has_exactly_the_fields_of_the_contract() -> None:
     }
 
 
-def test_a_fact_of_a_newer_version_goes_out_as_it_was_stored() -> None:
+def test_a_fact_of_a_newer_version_is_sent_as_it_was_stored() -> None:
     event = Event(1, 0, Unknown(name="moon_landing", data={"by": ["Neil"]}))
     sent = json.loads(encode_event(event))
     assert (sent["type"], sent["data"]) == ("moon_landing", {"by": ["Neil"]})
@@ -97,7 +97,7 @@ def test_an_event_is_always_one_line_of_json(role: str, message: str) -> None:
     assert set(json.loads(line)) == {"seq", "type", "workerId", "role", "timestamp", "data"}
 
 
-def test_a_session_has_exactly_the_fields_of_the_contract() -> None:
+def test_a_session_has_exactly_the_documented_fields() -> None:
     shape = session_json(small_session())
     assert list(shape) == SESSION_FIELDS
     assert shape["live"] is True
@@ -105,12 +105,12 @@ def test_a_session_has_exactly_the_fields_of_the_contract() -> None:
     assert shape["createdAt"] == "1970-01-01T00:00:01.000Z"
 
 
-def test_a_worker_has_exactly_the_fields_of_the_contract() -> None:
+def test_a_worker_has_exactly_the_documented_fields() -> None:
     shape = worker_json(small_session().worker("w"), "s")
     assert list(shape) == WORKER_FIELDS
     assert (shape["sessionId"], shape["state"], shape["status"]) == ("s", "spawning", "starting")
 
 
-def test_shapes_hold_only_plain_json() -> None:
+def test_a_session_contains_only_plain_json() -> None:
     shape = session_json(small_session())
     assert json.loads(json.dumps(shape)) == shape

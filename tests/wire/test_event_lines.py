@@ -1,4 +1,4 @@
-"""Events as lines of a file: read back as they were written, or not at all."""
+"""Events as lines of a file are read back exactly as they were written, or refused."""
 
 import json
 from typing import Any
@@ -35,15 +35,15 @@ def test_a_line_is_the_event_with_its_checksum_as_the_last_member() -> None:
 
 def test_a_changed_line_is_not_read() -> None:
     line = event_line(WIRE)[:-1]
-    for place in range(len(line)):
-        for other in (line[place] ^ 1, line[place] ^ 0x20):
-            assert read_line(line[:place] + bytes([other]) + line[place + 1 :]) is None
-        assert read_line(line[:place]) is None
+    for position in range(len(line)):
+        for other in (line[position] ^ 1, line[position] ^ 0x20):
+            assert read_line(line[:position] + bytes([other]) + line[position + 1 :]) is None
+        assert read_line(line[:position]) is None
     assert read_line(line + b"\n") is None
     assert read_line(b"") is None
 
 
-def test_a_head_tells_what_an_event_is_sorted_by() -> None:
+def test_a_head_has_the_fields_by_which_events_are_sorted() -> None:
     head = read_head(WIRE)
     assert head is not None
     assert (head.seq, head.type, head.worker_id, head.role) == (7, "error", "w", "shell")
@@ -71,15 +71,15 @@ def test_a_head_tells_what_an_event_is_sorted_by() -> None:
         b"[" * 100_000,
     ],
 )
-def test_what_is_not_an_event_has_no_head(wire: bytes) -> None:
+def test_an_invalid_event_has_no_head(wire: bytes) -> None:
     assert read_head(wire) is None
 
 
-def test_an_event_of_too_many_values_is_not_read() -> None:
+def test_an_event_with_too_many_values_is_not_read() -> None:
     def of_values(count: int) -> bytes:
         return changed(data=[])[:-2] + b",".join([b"0"] * count) + b"]}"
 
-    separators = 7  # of an event with an empty list
+    separators = 7  # in an event with an empty list
     most = MAX_VALUES - separators + 1
     assert read_head(of_values(most)) is not None
     assert read_head(of_values(most + 1)) is None

@@ -1,4 +1,4 @@
-"""JSON from programs we did not write: read, made storable, and left alone when nothing is wrong."""
+"""JSON from other programs is decoded and made storable; a harmless value is returned unchanged."""
 
 import json
 import math
@@ -34,43 +34,43 @@ def cleaned(value: Any) -> Any:
     return storable(value)[0]
 
 
-def test_a_harmless_value_is_returned_itself() -> None:
+def test_a_harmless_value_is_returned_unchanged() -> None:
     value = {"text": "naïve ☃ 😀", "list": [1, 2.5, None, True], "null": None}
     assert cleaned(value) is value
 
 
 @pytest.mark.parametrize(
-    ("said", "kept"),
+    ("value", "kept"),
     [
         ("a\ud800b", "a\ufffdb"),
         ("\udc00", "\ufffd"),
-        ("\ud83d\ude00", "😀"),  # two halves side by side are one character
+        ("\ud83d\ude00", "😀"),  # a surrogate pair is one character
         ("a\0b", "a\u2400b"),
-        ("\\u0000", "\\u0000"),  # the six letters, not the character
+        ("\\u0000", "\\u0000"),  # six characters, not NUL
         (math.nan, None),
         ([math.inf, -math.inf, 1.5], [None, None, 1.5]),
         ({"k\0": {"\ud800": math.nan}}, {"k\u2400": {"\ufffd": None}}),
         (10**40, 10**40),
     ],
 )
-def test_what_a_database_refuses_is_replaced(said: Any, kept: Any) -> None:
-    assert cleaned(said) == kept
+def test_values_that_a_database_refuses_are_replaced(value: Any, kept: Any) -> None:
+    assert cleaned(value) == kept
 
 
-def test_nesting_ends_at_the_limit_with_a_word_about_it() -> None:
+def test_nesting_is_cut_at_the_limit_with_a_note() -> None:
     assert cleaned(nested(MAX_DEPTH)) == nested(MAX_DEPTH)
     cut = cleaned(nested(MAX_DEPTH + 1))
     assert depth(cut) == MAX_DEPTH
     assert TOO_DEEP in json.dumps(cut)
 
 
-def test_a_wide_value_is_not_taken_for_a_deep_one() -> None:
+def test_a_wide_value_is_not_cut() -> None:
     wide = [[each] for each in range(1000)]
     assert cleaned(wide) is wide
 
 
 @given(any_json)
-def test_anything_can_be_stored_and_comes_back_the_same(value: Any) -> None:
+def test_any_value_can_be_stored_and_read_back(value: Any) -> None:
     kept, data = storable(value)
     assert json.loads(data) == kept == json.loads(encode(kept))
     assert b"\\u0000" not in data.replace(b"\\\\", b"")
@@ -78,13 +78,13 @@ def test_anything_can_be_stored_and_comes_back_the_same(value: Any) -> None:
 
 
 @given(any_json)
-def test_cleaning_twice_changes_nothing_more(value: Any) -> None:
+def test_cleaning_a_second_time_changes_nothing(value: Any) -> None:
     once = cleaned(value)
     assert cleaned(once) is once
 
 
 @given(any_json)
-def test_anything_can_be_encoded(value: Any) -> None:
+def test_any_value_can_be_encoded(value: Any) -> None:
     json.loads(encode(value).decode("utf-8"))
 
 
@@ -99,7 +99,7 @@ def test_anything_can_be_encoded(value: Any) -> None:
         (b"123456789012345678901234567890", 123456789012345678901234567890),
     ],
 )
-def test_what_programs_really_send_is_read(data: bytes | str, value: Any) -> None:
+def test_unusual_json_of_real_programs_is_decoded(data: bytes | str, value: Any) -> None:
     assert decode(data) == value
 
 
@@ -115,13 +115,13 @@ def test_what_programs_really_send_is_read(data: bytes | str, value: Any) -> Non
         b"9" * 10_000,
     ],
 )
-def test_what_is_not_json_is_refused_in_one_way(data: bytes) -> None:
+def test_invalid_json_is_refused(data: bytes) -> None:
     with pytest.raises(Invalid):
         decode(data)
 
 
 @given(st.binary())
-def test_bytes_are_read_or_refused_and_nothing_else(data: bytes) -> None:
+def test_any_bytes_are_decoded_or_refused(data: bytes) -> None:
     try:
         value = decode(data)
     except Invalid:
@@ -130,7 +130,7 @@ def test_bytes_are_read_or_refused_and_nothing_else(data: bytes) -> None:
 
 
 @given(any_text)
-def test_clean_text_is_text_any_database_takes(text: str) -> None:
+def test_clean_text_is_accepted_by_any_database(text: str) -> None:
     kept = clean_text(text)
     assert "\0" not in kept
     kept.encode("utf-8")

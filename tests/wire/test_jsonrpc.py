@@ -1,4 +1,4 @@
-"""Bytes of an agent become messages: whole, once, at their place, whatever the agent sends."""
+"""The bytes of an agent are split into messages with their offsets, whatever the agent sends."""
 
 import json
 import random
@@ -41,8 +41,8 @@ MESSAGE = st.fixed_dictionaries(
         "error": JSON,
     },
 )
-# A busy machine draws slowly; that says nothing about the code.
-unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# Hypothesis generates slowly on a busy machine; that is not a failure.
+without_deadline = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 LINE = MESSAGE.map(lambda value: json.dumps(value).encode()) | st.binary(max_size=40)
 
 
@@ -60,26 +60,26 @@ def only(line: bytes) -> Line:
     return found
 
 
-@unhurried
+@without_deadline
 @given(lines=st.lists(LINE, max_size=5), cuts=st.lists(st.integers(0, 10_000), max_size=12))
-def test_any_cutting_of_the_bytes_gives_the_same_values(lines: list[bytes], cuts: list[int]) -> None:
+def test_the_messages_do_not_depend_on_how_the_bytes_are_split(lines: list[bytes], cuts: list[int]) -> None:
     data = b"\n".join(lines)
     assert read_all(data, cuts) == read_all(data, [])
     assert read_all(data, cuts, limit=30) == read_all(data, [], limit=30)
 
 
-@unhurried
+@without_deadline
 @given(lines=st.lists(LINE, max_size=5), offset=st.integers(0, 1 << 40))
-def test_lines_lie_side_by_side_and_leave_out_only_blank_ones(lines: list[bytes], offset: int) -> None:
+def test_lines_are_contiguous_except_for_blank_ones(lines: list[bytes], offset: int) -> None:
     data = b"".join(line + b"\n" for line in lines)
     peer = JsonRpcPeer(offset)
-    at = offset
+    previous_end = offset
     for line in peer.feed(data):
-        between = data[at - offset : line.start - offset]
+        between = data[previous_end - offset : line.start - offset]
         assert not between.strip()
         assert data[line.end - offset - 1 : line.end - offset] == b"\n"
-        at = line.end
-    assert not data[at - offset :].strip()
+        previous_end = line.end
+    assert not data[previous_end - offset :].strip()
     assert peer.offset == peer.resume_offset == offset + len(data)
 
 
@@ -112,7 +112,7 @@ def test_lines_lie_side_by_side_and_leave_out_only_blank_ones(lines: list[bytes]
         ),
     ],
 )
-def test_a_message_is_what_its_keys_say(line: dict[str, Any], expected: Line) -> None:
+def test_the_kind_of_a_message_depends_on_its_members(line: dict[str, Any], expected: Line) -> None:
     data = json.dumps(line).encode()
     found = only(data)
     expected_fields = {name: getattr(expected, name) for name in expected.__struct_fields__}
@@ -124,7 +124,7 @@ def test_a_message_is_what_its_keys_say(line: dict[str, Any], expected: Line) ->
 
 
 @pytest.mark.parametrize("line", [b"npm warn deprecated", b"[1, 2]", b"3", b'{"method": 5}', b"{", b'"text"'])
-def test_what_is_no_message_is_kept_as_noise(line: bytes) -> None:
+def test_a_line_that_is_not_a_message_is_kept_as_invalid(line: bytes) -> None:
     found = only(line)
     assert isinstance(found, InvalidLine)
     assert found.text == line.decode()
@@ -140,14 +140,14 @@ def test_what_is_no_message_is_kept_as_noise(line: bytes) -> None:
         (b"MAX\r", "MAX", "not JSON: Expecting value"),
     ],
 )
-def test_noise_says_what_it_was_and_why_it_is_none(line: bytes, text: str, why: str) -> None:
+def test_an_invalid_line_has_its_text_and_the_reason(line: bytes, text: str, why: str) -> None:
     found = only(line)
     assert isinstance(found, InvalidLine)
     assert found.text == text
     assert why in found.why
 
 
-def test_of_a_long_noise_only_the_beginning_is_kept() -> None:
+def test_only_the_beginning_of_a_long_invalid_line_is_kept() -> None:
     line = b"".join(b"%06d " % number for number in range(15_000))
     found = only(line)
     assert isinstance(found, InvalidLine)
@@ -163,13 +163,13 @@ def test_of_a_long_noise_only_the_beginning_is_kept() -> None:
         (b'{"method":"m","params":1e400}', None),
     ],
 )
-def test_odd_json_is_a_message_all_the_same(text: bytes, params: Any) -> None:
+def test_unusual_json_is_still_a_message(text: bytes, params: Any) -> None:
     found = only(text)
     assert isinstance(found, Notification)
     assert found.params == params
 
 
-def test_nesting_without_end_is_noise_and_the_next_line_is_read() -> None:
+def test_a_line_with_endless_nesting_is_invalid_and_the_next_line_is_read() -> None:
     deep = b'{"method":"m","params":' + b"[" * 100_000 + b"]" * 100_000 + b"}\n"
     noise, after = JsonRpcPeer().feed(deep + b'{"method":"n"}\n')
     assert isinstance(noise, InvalidLine)
@@ -177,27 +177,27 @@ def test_nesting_without_end_is_noise_and_the_next_line_is_read() -> None:
 
 
 def test_ten_thousand_malformed_lines_never_raise() -> None:
-    chance = random.Random(7)
+    rng = random.Random(7)
     good = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "m", "params": {"text": "äöü" * 5, "n": [1, 2]}})
     peer = JsonRpcPeer()
     count = 0
     for _ in range(10_000):
         line = bytearray(good.encode())
-        for _ in range(chance.randrange(1, 6)):
-            match chance.randrange(3):
+        for _ in range(rng.randrange(1, 6)):
+            match rng.randrange(3):
                 case 0:
-                    line[chance.randrange(len(line))] = chance.randrange(256)
+                    line[rng.randrange(len(line))] = rng.randrange(256)
                 case 1:
-                    del line[chance.randrange(len(line)) :]
-                    line += bytes([chance.randrange(256)])
+                    del line[rng.randrange(len(line)) :]
+                    line += bytes([rng.randrange(256)])
                 case _:
-                    line[chance.randrange(len(line)) :] = bytes(chance.randrange(256) for _ in range(9))
+                    line[rng.randrange(len(line)) :] = bytes(rng.randrange(256) for _ in range(9))
         count += len(peer.feed(bytes(line).replace(b"\n", b"") + b"\n"))
-    assert count >= 9_900  # the rest are blank
+    assert count >= 9_900  # the others are blank
     assert peer.feed(good.encode() + b"\n")[0].__class__ is Request
 
 
-def test_a_line_too_long_is_left_out_whole_and_said_twice_that_it_is() -> None:
+def test_a_line_that_is_too_long_is_skipped_and_its_begin_and_end_are_reported() -> None:
     before, long, after = b'{"method":"a"}\n', b"x" * 1000 + b"\n", b'{"method":"b"}\n'
     first, skipping, skipped, last = JsonRpcPeer(limit=100).feed(before + long + after)
     assert isinstance(first, Notification)
@@ -206,13 +206,13 @@ def test_a_line_too_long_is_left_out_whole_and_said_twice_that_it_is() -> None:
     assert isinstance(last, Notification)
 
 
-def test_a_line_as_long_as_allowed_is_read() -> None:
+def test_a_line_of_the_maximum_length_is_read() -> None:
     line = json.dumps({"method": "x" * 80}).encode()
     assert isinstance(JsonRpcPeer(limit=len(line)).feed(line + b"\n")[0], Notification)
     assert isinstance(JsonRpcPeer(limit=len(line) - 1).feed(line + b"\n")[0], LineTooLong)
 
 
-def test_what_is_left_out_needs_no_memory_and_is_passed_while_it_streams() -> None:
+def test_a_skipped_line_needs_no_memory_and_is_passed_while_it_arrives() -> None:
     peer = JsonRpcPeer(limit=1 << 20)
     piece = b"y" * (1 << 18)
     tracemalloc.start()
@@ -224,13 +224,13 @@ def test_what_is_left_out_needs_no_memory_and_is_passed_while_it_streams() -> No
     assert peak < 4 << 20
 
 
-def test_half_a_line_is_not_passed() -> None:
+def test_an_incomplete_line_is_not_passed() -> None:
     peer = JsonRpcPeer(100)
     peer.feed(b'{"method":"a"}\n{"meth')
     assert (peer.resume_offset, peer.offset) == (115, 121)
 
 
-def test_a_new_peer_goes_on_in_the_middle_of_a_line_that_is_left_out() -> None:
+def test_a_new_peer_continues_in_the_middle_of_a_skipped_line() -> None:
     skipped, after = JsonRpcPeer(5000, skipping=15).feed(b'still the long one\n{"method":"b"}\n')
     assert skipped == LongLineEnd(start=15, end=5019, size=5004)
     assert isinstance(after, Notification)
@@ -270,17 +270,17 @@ def test_an_answer_finds_its_request_by_number_text_or_being_the_only_one(
     assert match_answer(id, waiting) == expected
 
 
-@unhurried
+@without_deadline
 @given(params=JSON, n=st.integers(1, 1 << 53), text=st.text(max_size=30))
-def test_what_we_say_is_one_line_the_other_side_reads(params: Any, n: int, text: str) -> None:
-    said = [
+def test_each_outgoing_message_is_one_line_that_a_peer_reads(params: Any, n: int, text: str) -> None:
+    lines = [
         jsonrpc.request(n, "a/b", params),
         jsonrpc.notification("a/c", params),
         jsonrpc.response("their-id", params),
         jsonrpc.error_response(n, -32601, text, params),
     ]
-    assert all(line.count(b"\n") == 1 and line.endswith(b"\n") for line in said)
-    first, second, third, fourth = JsonRpcPeer().feed(b"".join(said))
+    assert all(line.count(b"\n") == 1 and line.endswith(b"\n") for line in lines)
+    first, second, third, fourth = JsonRpcPeer().feed(b"".join(lines))
     assert isinstance(first, Request)
     assert (first.id, first.method) == (n, "a/b")
     assert isinstance(second, Notification)
@@ -290,14 +290,14 @@ def test_what_we_say_is_one_line_the_other_side_reads(params: Any, n: int, text:
     assert (fourth.id, fourth.code) == (n, -32601)
 
 
-def test_what_we_say_has_the_members_of_the_protocol() -> None:
-    def said(line: bytes) -> Any:
+def test_outgoing_messages_have_the_members_of_the_protocol() -> None:
+    def decoded(line: bytes) -> Any:
         return json.loads(line)
 
     version = {"jsonrpc": "2.0"}
     fault = {"code": -32601, "message": "no"}
-    assert said(jsonrpc.request(7, "m", [1])) == version | {"id": 7, "method": "m", "params": [1]}
-    assert said(jsonrpc.notification("m", [1])) == version | {"method": "m", "params": [1]}
-    assert said(jsonrpc.response("x", [1])) == version | {"id": "x", "result": [1]}
-    assert said(jsonrpc.error_response("x", -32601, "no")) == version | {"id": "x", "error": fault}
-    assert said(jsonrpc.error_response("x", -32601, "no", [1]))["error"] == fault | {"data": [1]}
+    assert decoded(jsonrpc.request(7, "m", [1])) == version | {"id": 7, "method": "m", "params": [1]}
+    assert decoded(jsonrpc.notification("m", [1])) == version | {"method": "m", "params": [1]}
+    assert decoded(jsonrpc.response("x", [1])) == version | {"id": "x", "result": [1]}
+    assert decoded(jsonrpc.error_response("x", -32601, "no")) == version | {"id": "x", "error": fault}
+    assert decoded(jsonrpc.error_response("x", -32601, "no", [1]))["error"] == fault | {"data": [1]}

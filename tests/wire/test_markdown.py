@@ -1,4 +1,4 @@
-"""A session as MarkdownWriter, as a person reads it."""
+"""The Markdown text of a session."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ from bullpen.wire.markdown import MarkdownWriter
 
 
 def written(*facts: Fact | tuple[str, Fact], role: str | None = "auth") -> str:
-    """The text of a session, with events of worker w unless another is named."""
+    """Return the text of a session; events are of worker w unless another worker is named."""
     markdown = MarkdownWriter()
     pairs = [fact if isinstance(fact, tuple) else ("w", fact) for fact in facts]
     return "".join(markdown.feed(Event(1, 1_234, fact, worker, role)) for worker, fact in pairs)
@@ -89,11 +89,11 @@ def permission(**more: Any) -> Permission:
         (Plan(entries=["x\ny", {"status": "completed"}, 5]), "\n- [ ] x y\n- [x] \n- [ ] 5\n"),
     ],
 )
-def test_each_event_comes_to_a_paragraph_or_to_nothing(fact: Fact, text: str) -> None:
+def test_each_event_gives_a_paragraph_or_nothing(fact: Fact, text: str) -> None:
     assert written(fact) == text
 
 
-def test_pieces_of_a_message_join_under_one_heading() -> None:
+def test_pieces_of_a_message_are_joined_under_one_heading() -> None:
     assert written(said("a"), said("b"), said("c", False)) == "\n## auth says\n\nabc\n"
     assert written(thought("a"), thought("", False)) == "\n## auth thinks\n\na\n"
     assert written(said("a", False), role=None) == "\n## agent says\n\na\n"
@@ -103,7 +103,7 @@ def test_pieces_of_a_message_join_under_one_heading() -> None:
     assert written(said("a"), ("v", said("b"))) == "\n## auth says\n\na\n## auth says\n\nb"
 
 
-def test_a_message_that_is_broken_into_begins_anew() -> None:
+def test_a_message_that_is_interrupted_gets_a_new_heading() -> None:
     error = Error(message="x")
     begun = "\n## auth says\n\n"
     assert written(said("a"), error, said("b")) == f"{begun}a\n\n> **error**: x\n{begun}b"
@@ -123,7 +123,7 @@ def test_a_tool_call_keeps_its_title_until_it_ends() -> None:
     assert written(call(title="ls", status="pending"), other) == "\n- **a tool** cancelled\n"
 
 
-def test_a_change_of_a_file_is_a_diff_that_its_own_fences_do_not_end() -> None:
+def test_a_diff_has_longer_fences_than_any_in_its_text() -> None:
     def diff(**more: Any) -> list[Any]:
         return [{"type": "text", "text": "x"}, 5, {"type": "diff", "path": "a.py", **more}]
 
@@ -136,7 +136,7 @@ def test_a_change_of_a_file_is_a_diff_that_its_own_fences_do_not_end() -> None:
     assert written(old) == "\n\n````diff\n--- \n-```\n````\n"
 
 
-def test_a_plan_is_written_once_and_then_only_the_steps_that_changed() -> None:
+def test_a_plan_is_written_once_and_then_only_its_completed_steps() -> None:
     def plan(*statuses: str, third: str = "test") -> Event:
         steps: list[Any] = [
             {"content": content, "status": status}
@@ -152,6 +152,6 @@ def test_a_plan_is_written_once_and_then_only_the_steps_that_changed() -> None:
     assert another == "\n- [x] read\n- [x] write\n- [ ] ship\n"
 
 
-def test_each_agent_has_a_plan_of_its_own() -> None:
+def test_each_agent_has_its_own_plan() -> None:
     first, second = Plan(entries=["a"]), Plan(entries=["b"])
     assert written(first, ("v", second), first, ("v", second)) == "\n- [ ] a\n\n- [ ] b\n"

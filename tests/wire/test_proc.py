@@ -1,4 +1,4 @@
-"""What the kernel tells of sockets and programs."""
+"""Parse the kernel's tables of sockets and the command lines of programs."""
 
 import sys
 
@@ -19,7 +19,7 @@ def table(*rows: tuple[str, str, str]) -> str:
 
 
 def hexed(*words: int) -> str:
-    """As the kernel of this machine prints 32 bits that came over the network."""
+    """Return 32-bit words in network order as the kernel of this machine prints them."""
     return "".join(f"{int.from_bytes(word.to_bytes(4, 'big'), sys.byteorder):08X}" for word in words)
 
 
@@ -32,16 +32,16 @@ def hexed(*words: int) -> str:
         ((0, 0, 0, 0), "::"),
         ((0, 0, 0, 1), "::1"),
         ((0xFE800000, 0, 0, 0x12345678), "fe80::1234:5678"),
-        ((0, 0, 0xFFFF, 0x7F000001), "127.0.0.1"),  # as programs in Java listen
+        ((0, 0, 0xFFFF, 0x7F000001), "127.0.0.1"),  # an IPv4 address in IPv6, as Java programs use
     ],
 )
-def test_an_address_is_told_as_people_write_it(words: tuple[int, ...], address: str) -> None:
+def test_an_address_is_returned_in_its_usual_notation(words: tuple[int, ...], address: str) -> None:
     assert read_listeners(table((f"{hexed(*words)}:0BB8", "0A", "4711"))) == [
         ListeningSocket(4711, address, 3000)
     ]
 
 
-def test_only_what_listens_is_told() -> None:
+def test_only_listening_sockets_are_returned() -> None:
     here = f"{hexed(0x7F000001)}:1F90"
     rows = [(here, state, str(n)) for n, state in enumerate(("01", "06", "0A", "08"))]
     assert read_listeners(table(*rows)) == [ListeningSocket(2, "127.0.0.1", 8080)]
@@ -60,12 +60,12 @@ def test_only_what_listens_is_told() -> None:
         table((f"{hexed(1)}:0BB8", "0A", "inode")),
     ],
 )
-def test_what_is_no_table_has_no_listeners(text: str) -> None:
+def test_an_invalid_table_has_no_listeners(text: str) -> None:
     assert read_listeners(text) == []
 
 
 @pytest.mark.parametrize(
-    ("arguments", "name", "told"),
+    ("arguments", "name", "expected"),
     [
         (b"/usr/bin/python3\0-m\0http.server\0", b"python3\n", "python3"),
         (b"npm run dev\0\0\0", b"node\n", "npm run dev"),
@@ -78,5 +78,5 @@ def test_what_is_no_table_has_no_listeners(text: str) -> None:
         (b"a" * 5000, b"x", "a" * 100),
     ],
 )
-def test_a_program_has_a_name_on_one_printable_line(arguments: bytes, name: bytes, told: str) -> None:
-    assert program_name(arguments, name) == told
+def test_a_program_has_a_name_on_one_printable_line(arguments: bytes, name: bytes, expected: str) -> None:
+    assert program_name(arguments, name) == expected

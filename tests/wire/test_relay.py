@@ -1,4 +1,4 @@
-"""The relay's words: every request is read, and every event that concerns a client is told."""
+"""The messages of the relay: its requests are read, and each event of an agent gives its notice."""
 
 from typing import Any
 
@@ -40,7 +40,7 @@ SESSION = fold_all(
 ABOUT = {"sessionId": "s", "role": "auth"}
 TIME = "1970-01-01T00:00:00.005Z"
 
-TOLD: list[tuple[Fact, dict[str, Any] | None]] = [
+NOTICES: list[tuple[Fact, dict[str, Any] | None]] = [
     (WorkerReady(pid=7), {"type": "agent:ready", **ABOUT, "workspace": "/srv/auth"}),
     (
         AgentMessage(text="hi", partial=True),
@@ -62,19 +62,17 @@ TOLD: list[tuple[Fact, dict[str, Any] | None]] = [
 ]
 
 
-@pytest.mark.parametrize(("fact", "notice"), TOLD, ids=lambda each: getattr(each, "type", None))
-def test_what_happens_to_an_agent_is_told_in_the_relays_words(
-    fact: Fact, notice: dict[str, Any] | None
-) -> None:
+@pytest.mark.parametrize(("fact", "notice"), NOTICES, ids=lambda each: getattr(each, "type", None))
+def test_each_event_of_an_agent_gives_its_notice(fact: Fact, notice: dict[str, Any] | None) -> None:
     assert relay.notice_of(Event(4, 5, fact, "a", "auth"), SESSION) == notice
 
 
-def test_what_happens_to_other_workers_is_not_told() -> None:
-    for fact, _ in TOLD:
+def test_events_of_other_workers_give_no_notice() -> None:
+    for fact, _ in NOTICES:
         assert relay.notice_of(Event(4, 5, fact, "t", "shell"), SESSION) is None
 
 
-def test_the_beginning_and_the_end_of_a_session_are_told() -> None:
+def test_the_start_and_the_end_of_a_session_give_notices() -> None:
     created = relay.notice_of(Event(1, 5, START), SESSION)
     assert created == {"type": "session:created", "sessionId": "s", "timestamp": TIME}
     end = SessionEnd(status="completed", reason="idle_timeout")
@@ -96,19 +94,21 @@ def test_the_beginning_and_the_end_of_a_session_are_told() -> None:
         {"type": "agent:message", "sessionId": "s", "role": "x", "content": None},
     ],
 )
-def test_a_request_that_makes_no_sense_is_refused_with_a_reason(message: dict[str, Any]) -> None:
+def test_an_invalid_request_is_refused_with_its_type(message: dict[str, Any]) -> None:
     with pytest.raises(Invalid, match=message["type"]):
         relay.read_request(message)
 
 
-def test_fields_nobody_knows_are_ignored() -> None:
+def test_unknown_fields_are_ignored() -> None:
     message = {"type": "agent:terminate", "sessionId": "s", "role": "x", "id": 1, "colour": "red"}
     assert relay.read_request(message) == relay.TerminateAgent(session_id="s", role="x")
 
 
-def test_a_refusal_says_what_it_is_about() -> None:
-    told = relay.error_notice({"type": "agent:spawn", "id": 7, "sessionId": "s", "role": "x"}, Conflict("no"))
-    assert told == {
+def test_an_error_notice_names_its_request_session_and_role() -> None:
+    notice = relay.error_notice(
+        {"type": "agent:spawn", "id": 7, "sessionId": "s", "role": "x"}, Conflict("no")
+    )
+    assert notice == {
         "type": "error",
         "id": 7,
         "sessionId": "s",

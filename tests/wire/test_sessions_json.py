@@ -1,4 +1,4 @@
-"""Entries of `sessions.json`, old and new, as values."""
+"""Entries of `sessions.json`, in the old and the new format."""
 
 from typing import Any
 
@@ -36,7 +36,7 @@ def test_the_new_format_is_read_as_it_was_saved() -> None:
     assert (bare.workers, bare.repository_id, bare.worktree_id) == ([], None, None)
 
 
-def test_the_old_format_is_a_session_with_the_one_agent_there_was() -> None:
+def test_an_entry_of_the_old_format_is_a_session_with_one_agent() -> None:
     agent = SavedWorker(id="s-agent", type="agent", name="Claude", agent_id="claude-code-builtin")
     fields: dict[str, Any] = {"id": "s", "location_path": "/srv", "created_at": "2025", "workers": [agent]}
     quick = SavedSession(type="quick", **fields)
@@ -47,9 +47,9 @@ def test_the_old_format_is_a_session_with_the_one_agent_there_was() -> None:
     assert agent.agent == "claude"
 
 
-def test_an_agent_has_the_name_it_has_here() -> None:
-    for saved, here in (("claude-code-builtin", "claude"), ("scripted", "scripted"), (None, None)):
-        assert SavedWorker(id="w", type="agent", agent_id=saved).agent == here
+def test_an_agent_gets_its_id_in_bullpen() -> None:
+    for saved, expected in (("claude-code-builtin", "claude"), ("scripted", "scripted"), (None, None)):
+        assert SavedWorker(id="w", type="agent", agent_id=saved).agent == expected
 
 
 def test_a_session_is_old_unless_it_has_a_type_and_workers() -> None:
@@ -69,7 +69,7 @@ def test_a_session_is_old_unless_it_has_a_type_and_workers() -> None:
         (NEW | {"workers": 3}, "Expected `array`, got `int` - at `$.workers`"),
     ],
 )
-def test_what_is_neither_is_refused_with_what_is_wrong(entry: Any, sentence: str) -> None:
+def test_an_entry_of_neither_format_is_refused_with_the_reason(entry: Any, sentence: str) -> None:
     with pytest.raises(Invalid) as refused:
         read_saved(entry)
     assert str(refused.value) == sentence

@@ -1,4 +1,4 @@
-"""Short texts of a WebSocket beside its parser: what is taken, and that the parser never loses its place."""
+"""Short text frames are read without the WebSocket parser, and the bounds of frames are always known."""
 
 import os
 from itertools import pairwise
@@ -20,7 +20,7 @@ def test_one_short_text_is_read(text: str) -> None:
     assert short_text(frame(text.encode())) == text.encode()
 
 
-# By name: a mask is another in every process, and so would be the name of a test.
+# Tests are named by these keys: frames have random masks, so their bytes differ in each process.
 ODD = {
     "nothing": b"",
     "half a head": b"\x81",
@@ -36,25 +36,27 @@ ODD = {
 
 
 @pytest.mark.parametrize("kind", ODD)
-def test_everything_else_is_left_to_the_parser(kind: str) -> None:
+def test_every_other_frame_is_left_to_the_parser(kind: str) -> None:
     assert short_text(ODD[kind]) is None
 
 
 @given(st.lists(st.integers(0, 70_000), max_size=4), st.lists(st.integers(1, 80_000), max_size=6))
-def test_the_bounds_of_frames_are_known_however_the_stream_is_cut(sizes: list[int], cuts: list[int]) -> None:
+def test_the_bounds_of_frames_do_not_depend_on_how_the_stream_is_split(
+    sizes: list[int], cuts: list[int]
+) -> None:
     stream, ends = b"", {0}
     for size in sizes:
         stream += frame(os.urandom(size), Opcode.BINARY)
         ends.add(len(stream))
-    places = sorted({0, len(stream), *(cut for cut in cuts if cut < len(stream))})
+    positions = sorted({0, len(stream), *(cut for cut in cuts if cut < len(stream))})
     bounds = FrameBounds()
-    for start, end in pairwise(places):
+    for start, end in pairwise(positions):
         bounds.advance(stream[start:end])
         if bounds.between_frames:
             assert end in ends
 
 
-def test_between_whole_frames_the_next_may_be_read() -> None:
+def test_a_frame_may_be_read_directly_only_between_complete_frames() -> None:
     bounds = FrameBounds()
     assert bounds.between_frames
     long = frame(bytes(70_000))
@@ -63,6 +65,6 @@ def test_between_whole_frames_the_next_may_be_read() -> None:
     bounds.advance(long[100:])
     assert bounds.between_frames
     bounds.advance(frame(b"a") + b"\x81")
-    assert not bounds.between_frames  # and never again: the head of a frame is cut
+    assert not bounds.between_frames  # and never again, since the head of a frame was cut
     bounds.advance(frame(b"")[1:])
     assert not bounds.between_frames

@@ -1,4 +1,4 @@
-"""What terminals print, as text that can be found."""
+"""The output of terminals as text for the search index."""
 
 import pytest
 
@@ -21,7 +21,7 @@ def texts(data: bytes) -> list[str]:
     [
         (b"plain words\r\n", "plain words"),
         (b"\x1b[1;31merror\x1b[0m: it \x1b[4mbroke\x1b[m\r\n", "error: it broke"),
-        (b"needle\x1b[m\x1b[Kwork\n", "needlework"),  # as grep colours a part of a word
+        (b"needle\x1b[m\x1b[Kwork\n", "needlework"),  # grep colours a part of a word like this
         (b"\x1b]0;a title\x07shown\n", "shown"),
         (b"\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\\n", "link"),
         (b"\x1b[2;5Hleft\x1b[2;40Hright\x1b[3Cfurther", "left\nright further"),
@@ -33,18 +33,18 @@ def texts(data: bytes) -> list[str]:
         (b"\x1bPq" + b"x" * 50 + b"\x1b\\after an image\n", "after an image"),
     ],
 )
-def test_what_is_not_text_is_left_out(printed: bytes, text: str) -> None:
+def test_control_sequences_are_left_out(printed: bytes, text: str) -> None:
     assert texts(printed) == [text]
 
 
-def test_what_is_drawn_again_and_again_counts_once() -> None:
+def test_text_that_is_drawn_repeatedly_counts_once() -> None:
     terminal = TerminalText()
     assert [piece.text for piece in terminal.read(b"\x1b[Hmenu\x1b[2;1Hone", 0)] == ["menu\none"]
     assert [piece.text for piece in terminal.read(b"\x1b[Hmenu\x1b[2;1Htwo", 20)] == ["two"]
     assert terminal.read(b"y\n" * 100_000, 40) == [TextPiece(40, "y")]
 
 
-def test_much_text_comes_in_pieces_that_say_where_they_began() -> None:
+def test_long_text_comes_in_pieces_with_their_offsets() -> None:
     lines = [f"line number {number}\r\n".encode() for number in range(1000)]
     data = b"".join(lines)
     pieces = TerminalText().read(data, 5000)
@@ -57,7 +57,7 @@ def test_much_text_comes_in_pieces_that_say_where_they_began() -> None:
     ]
 
 
-def test_what_nobody_could_type_is_not_kept() -> None:
+def test_a_word_that_is_too_long_is_not_kept() -> None:
     assert texts(b"x" * (MAX_WORD_LENGTH + 1) + b" word\n") == ["word"]
 
 
@@ -67,9 +67,9 @@ def test_what_nobody_could_type_is_not_kept() -> None:
         (b"", 0),
         (b"half a line", 0),
         (b"a line\nand a half", 7),
-        (b"\x1b[1;1H" + b"x" * MAX_HELD_BYTES, 0),  # an image may be on its way
+        (b"\x1b[1;1H" + b"x" * MAX_HELD_BYTES, 0),  # an image may be incomplete
         (b"x" * MAX_HELD_BYTES + b"\x1b[1;1Hy", MAX_HELD_BYTES),
     ],
 )
-def test_half_a_line_waits_for_its_other_half(data: bytes, end: int) -> None:
+def test_an_incomplete_line_is_not_read_yet(data: bytes, end: int) -> None:
     assert complete_length(data) == end

@@ -1,4 +1,4 @@
-"""Keys and acknowledgements are read in one step; everything else is left to whoever reads every message."""
+"""`read_key` reads keystrokes and acknowledgements; it leaves every other message to the general parser."""
 
 import json
 
@@ -10,12 +10,12 @@ from bullpen.wire.viewer_messages import DrawnOffset, KeyInput, read_key
 
 
 @given(n=st.integers(0, 1 << 70), data=st.text())
-def test_a_key_comes_back_with_its_number(n: int, data: str) -> None:
+def test_a_keystroke_is_read_with_its_number(n: int, data: str) -> None:
     assert read_key(json.dumps({"type": "input", "n": n, "data": data}).encode()) == KeyInput(n, data)
 
 
 @given(offset=st.integers(0, 1 << 62))
-def test_so_does_how_far_a_viewer_has_drawn(offset: int) -> None:
+def test_an_acknowledgement_is_read_with_its_offset(offset: int) -> None:
     assert read_key(json.dumps({"offset": offset, "type": "ack"}).encode()) == DrawnOffset(offset)
 
 
@@ -41,5 +41,5 @@ def test_so_does_how_far_a_viewer_has_drawn(offset: int) -> None:
     ],
     ids=lambda text: text[:40] or "nothing",
 )
-def test_what_is_neither_is_left_alone(text: str) -> None:
+def test_every_other_message_is_left_to_the_general_parser(text: str) -> None:
     assert read_key(text.encode(errors="surrogatepass")) is None

@@ -1,4 +1,4 @@
-"""What the agents in the pictures say and do: scripts of the scripted agent, and the files they work on."""
+"""Scripts of the scripted agent for the screenshots, and the files that its agents change."""
 
 from pathlib import Path
 from typing import Any
@@ -85,15 +85,15 @@ def files() -> dict[str, str]:
     }
 
 
-def begun() -> dict[str, str]:
-    """What the agent has changed already."""
+def changed_files() -> dict[str, str]:
+    """Return the files that the agent has already changed."""
     return {
         "docs/cache.md": NOTES,
         "tests/test_import.py": TEST.replace("from", "from pathlib import Path\n\nfrom", 1),
     }
 
 
-def asking(workspace: Path) -> list[Step]:
+def permission_request(workspace: Path) -> list[Step]:
     change = {
         "type": "diff",
         "path": str(workspace / "atlas/tiles.py"),
@@ -138,11 +138,11 @@ def plan(*statuses: str) -> Step:
     return {"sessionUpdate": "plan", "entries": entries}
 
 
-def done() -> list[Step]:
+def finished_turn() -> list[Step]:
     return [{"do": "thought", "text": "Parsing dominates, not reading."}, {"do": "chunk", "text": FASTER}]
 
 
-def working() -> list[Step]:
+def running_turn() -> list[Step]:
     return [
         {"do": "chunk", "text": "I go through the merged changes since 1.4 and group them.\n"},
         _tool(
@@ -152,7 +152,7 @@ def working() -> list[Step]:
     ]
 
 
-def failing() -> list[Step]:
+def failing_turn() -> list[Step]:
     return [{"do": "chunk", "text": "I install what the page needs.\n"}, {"do": "exit", "code": 1}]
 
 
@@ -162,23 +162,23 @@ def _tool(kind: str, title: str, output: str, **more: Any) -> Step:
 
 
 def page() -> str:
-    """What the atlas looks like in a browser."""
-    return f"<!doctype html><title>Atlas</title><style>{LOOKS}</style>{BODY.format(tiles=_tiles())}"
+    """Return the example web page, a map."""
+    return f"<!doctype html><title>Atlas</title><style>{STYLE}</style>{BODY.format(tiles=_tiles())}"
 
 
 def _tiles() -> str:
     places = [(x, y) for x in range(10) for y in range(5)]
     return "".join(
-        f'<rect x="{x * 60}" y="{y * 60}" width="58" height="58" rx="6" fill="{_sea(x, y)}"/>'
+        f'<rect x="{x * 60}" y="{y * 60}" width="58" height="58" rx="6" fill="{_sea_colour(x, y)}"/>'
         for x, y in places
     )
 
 
-def _sea(x: int, y: int) -> str:
+def _sea_colour(x: int, y: int) -> str:
     return f"hsl({165 + (x * 7 + y * 13) % 50} 45% {62 + x * y % 4 * 6}%)"
 
 
-LOOKS = """
+STYLE = """
 body { margin: 0; padding: 28px; font: 15px/1.5 system-ui, sans-serif; color: #17324a; background: #f4f8fa }
 h1 { margin: 0 0 4px; font-size: 26px }
 p { margin: 0 0 18px; color: #4c6579 }

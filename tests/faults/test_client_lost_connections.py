@@ -1,5 +1,7 @@
-"""R-06 for our own client: connections that are cut again and again, both ways at once, and from the first
-message on: the one that says what was before."""
+"""The Python client loses its connection again and again, in both directions, also in its first message.
+
+The first message brings the history of a terminal or the snapshot of a session.
+"""
 
 import asyncio
 import json
@@ -23,21 +25,21 @@ from support.wire import Wire
 
 CUTS = 1000 if os.environ.get("BULLPEN_FAULTS") == "full" else 100
 FEWER_CUTS = CUTS // 5
-FIRST_CUTS = 3  # of those: a client that gets nothing knocks less often
+FIRST_CUTS = 3  # of those, before the first message is complete: the client then waits longer between retries
 END = b"<end>"
 
-# Counts aloud all the time, and writes down what it is told until it is told to end.
-TALKER = """
+# Prints increasing numbers and writes its input to a journal until the input ends with <end>.
+COUNTER = """
 import os, select, sys, tty
 tty.setraw(0)
 os.write(1, b"ready\\n")
-count, heard = 0, b""
+count, last = 0, b""
 with open(sys.argv[1], "wb", buffering=0) as journal:
-    while not heard.endswith(b"<end>"):
+    while not last.endswith(b"<end>"):
         if select.select([0], [], [], 0.002)[0]:
             data = os.read(0, 65536)
             journal.write(data)
-            heard = (heard + data)[-5:]
+            last = (last + data)[-5:]
         count += 1
         os.write(1, b"%d\\n" % count)
 """
@@ -49,8 +51,8 @@ async def wire(server: Server) -> AsyncIterator[Wire]:
         yield wire
 
 
-async def listen(terminal: Terminal, ready: asyncio.Event) -> list[Frame]:
-    """Everything to the end; says when the program runs."""
+async def read_frames(terminal: Terminal, ready: asyncio.Event) -> list[Frame]:
+    """Return all frames until the terminal ends, and set `ready` when the program has started."""
     frames, start = [], b""
     async for frame in terminal:
         frames.append(frame)
@@ -61,89 +63,89 @@ async def listen(terminal: Terminal, ready: asyncio.Event) -> list[Frame]:
     return frames
 
 
-async def speak(terminal: Terminal, wire: Wire, chance: random.Random) -> bytes:
-    """Types numbers until the wire was cut often enough; returns all that was typed."""
+async def type_numbers(terminal: Terminal, wire: Wire, rng: random.Random) -> bytes:
+    """Type numbers until the connection was cut CUTS times; return everything that was typed."""
     typed = b""
     while wire.cuts < CUTS:
-        batch = b"<%d>" % chance.randrange(10**6)
+        batch = b"<%d>" % rng.randrange(10**6)
         typed += batch
         await terminal.write(batch)
-        if chance.random() < 0.3:
+        if rng.random() < 0.3:
             await terminal.flush()
     await terminal.write(END)
     return typed + END
 
 
-async def test_a_terminal_that_is_cut_loses_and_doubles_nothing_either_way(
+async def test_a_terminal_connection_that_is_cut_loses_and_repeats_nothing_in_either_direction(
     server: Server, wire: Wire, tmp_path: Path
 ) -> None:
-    program, journal = tmp_path / "talker.py", tmp_path / "journal"
-    program.write_text(TALKER)
+    program, journal = tmp_path / "counter.py", tmp_path / "journal"
+    program.write_text(COUNTER)
     session = await server.new_session()
     worker = await server.new_terminal(session["id"])
-    where, chance, ready = (session["id"], worker["id"]), random.Random(6), asyncio.Event()
+    terminal_id, rng, ready = (session["id"], worker["id"]), random.Random(6), asyncio.Event()
     async with (
         asyncio.timeout(280),
         Client(wire.url, server.token) as client,
-        client.terminal(*where, after=0) as terminal,
+        client.terminal(*terminal_id, after=0) as terminal,
         asyncio.TaskGroup() as tasks,
     ):
-        listening = tasks.create_task(listen(terminal, ready))
+        reading = tasks.create_task(read_frames(terminal, ready))
         await terminal.write(f"exec {sys.executable} {program} {journal}\n".encode())
         await ready.wait()
-        wire.scissors = lambda _, nth: wire.cuts < CUTS and chance.random() < (0.1 if nth else 0.01)
-        typed = await speak(terminal, wire, chance)
-        frames = await listening
+        wire.scissors = lambda _, nth: wire.cuts < CUTS and rng.random() < (0.1 if nth else 0.01)
+        typed = await type_numbers(terminal, wire, rng)
+        frames = await reading
     assert wire.cuts >= CUTS
     assert frames[-1] == ExitFrame(0, None)
     assert journal.read_bytes() == typed
 
-    heard = b"".join(frame.data for frame in frames if isinstance(frame, OutputFrame))
+    output = b"".join(frame.data for frame in frames if isinstance(frame, OutputFrame))
     async with Client(server.url, server.token) as client:
-        assert heard == b"".join([piece.data async for piece in client.output(*where)])
-    counted = heard.split(b"ready\n", 1)[1].splitlines()
+        assert output == b"".join([piece.data async for piece in client.output(*terminal_id)])
+    counted = output.split(b"ready\n", 1)[1].splitlines()
     assert counted == [b"%d" % number for number in range(1, len(counted) + 1)]
 
 
-def cut_the_first_message(wire: Wire, got: Sequence[object], chance: random.Random) -> None:
-    """Cuts the wire in what comes right behind the handshake, and anywhere when something has come."""
+def cut_the_first_message(wire: Wire, received: Sequence[object], rng: random.Random) -> None:
+    """Cut the connection in the message after the handshake, and at random places after the first message."""
 
     def scissors(direction: str, nth: int) -> bool:
-        if not got:
+        if not received:
             return wire.cuts < FIRST_CUTS and direction == "down" and nth == 1
-        return wire.cuts < FEWER_CUTS and chance.random() < (0.04 if nth else 0.01)
+        return wire.cuts < FEWER_CUTS and rng.random() < (0.04 if nth else 0.01)
 
     wire.scissors = scissors
 
 
-async def test_a_terminal_that_is_cut_in_its_history_goes_on_right_behind_it(
+async def test_a_terminal_connection_cut_in_the_history_continues_directly_after_it(
     server: Server, wire: Wire, tmp_path: Path
 ) -> None:
-    program = tmp_path / "talker.py"
-    program.write_text(TALKER)
+    program = tmp_path / "counter.py"
+    program.write_text(COUNTER)
     session = await server.new_session()
     worker = await server.new_terminal(session["id"])
-    where, ready = (session["id"], worker["id"]), asyncio.Event()
-    got: list[OutputFrame | HistoryFrame] = []
+    terminal_id, ready = (session["id"], worker["id"]), asyncio.Event()
+    received: list[OutputFrame | HistoryFrame] = []
     async with (
         asyncio.timeout(280),
-        Client(server.url, server.token) as near,
-        Client(wire.url, server.token) as far,
-        near.terminal(*where, after=0) as typist,
+        Client(server.url, server.token) as direct,
+        Client(wire.url, server.token) as cut,
+        direct.terminal(*terminal_id, after=0) as typist,
         asyncio.TaskGroup() as tasks,
     ):
-        tasks.create_task(listen(typist, ready))
+        tasks.create_task(read_frames(typist, ready))
         await typist.write(f"exec {sys.executable} {program} {tmp_path / 'journal'}\n".encode())
         await ready.wait()
-        cut_the_first_message(wire, got, random.Random(7))
-        async with far.terminal(*where) as terminal:
+        cut_the_first_message(wire, received, random.Random(7))
+        async with cut.terminal(*terminal_id) as terminal:
             async for frame in terminal:
                 if isinstance(frame, OutputFrame | HistoryFrame):
-                    got.append(frame)
+                    received.append(frame)
                 if wire.cuts == FEWER_CUTS:
                     await typist.write(END)
-        stored = b"".join([piece.data async for piece in near.output(*where)])
-    history, *output = got
+        stored = b"".join([piece.data async for piece in direct.output(*terminal_id)])
+    history, *output = received
     assert isinstance(history, HistoryFrame)
     assert (
         b"".join(frame.data for frame in output if isinstance(frame, OutputFrame)) == stored[history.offset :]
@@ -151,7 +153,7 @@ async def test_a_terminal_that_is_cut_in_its_history_goes_on_right_behind_it(
     assert not any(isinstance(frame, HistoryFrame) for frame in output)
 
 
-async def test_a_follower_that_is_cut_in_its_snapshot_gets_every_event_once(
+async def test_a_follower_whose_connection_is_cut_in_the_snapshot_gets_every_event_once(
     server: Server, wire: Wire
 ) -> None:
     session = await server.new_session()
@@ -163,20 +165,20 @@ async def test_a_follower_that_is_cut_in_its_snapshot_gets_every_event_once(
     async with server.socket(f"/ws/session/{session['id']}") as socket:
         await socket.send('{"type": "subscribe", "after": 0}')
         assert json.loads(await socket.recv())["type"] == "snapshot"
-    got: list[Event] = []
-    cut_the_first_message(wire, got, random.Random(8))
+    received: list[Event] = []
+    cut_the_first_message(wire, received, random.Random(8))
     async with (
         asyncio.timeout(280),
-        Client(wire.url, server.token) as far,
-        aclosing(far.follow(session["id"])) as events,
+        Client(wire.url, server.token) as cut,
+        aclosing(cut.follow(session["id"])) as events,
     ):
         async for event in events:
-            got.append(event)
+            received.append(event)
             if event.seq > MAX_EVENTS_BEHIND:
                 if wire.cuts == FEWER_CUTS:
                     break
                 await server.call("PATCH", f"/api/sessions/{session['id']}", json={"title": str(event.seq)})
-    assert [event.seq for event in got] == list(range(1, len(got) + 1))
-    assert [event.data["message"] for event in got[1 : MAX_EVENTS_BEHIND + 1]] == [
+    assert [event.seq for event in received] == list(range(1, len(received) + 1))
+    assert [event.data["message"] for event in received[1 : MAX_EVENTS_BEHIND + 1]] == [
         str(n) for n in range(MAX_EVENTS_BEHIND)
     ]

@@ -1,4 +1,4 @@
-"""Clients whose connection is cut at any moment lose and double nothing (R-06)."""
+"""Connections are cut at random moments: no event and no input is lost or repeated."""
 
 import asyncio
 import json
@@ -24,7 +24,7 @@ while data := os.read(0, 65536):
 
 
 class Follower:
-    """Follows a session's events by seq, over cuts it makes itself."""
+    """Follows a session's events by seq and cuts its own connections."""
 
     def __init__(self, server: Server, session_id: str) -> None:
         self.events: list[dict[str, Any]] = []
@@ -32,7 +32,7 @@ class Follower:
         self._path = f"/ws/session/{session_id}"
 
     async def follow_and_cut(self) -> None:
-        """One connection: subscribe, take some frames, cut without a goodbye."""
+        """Open one connection, subscribe, read up to three frames, and abort without a closing handshake."""
         frames = random.randrange(4)
         try:
             async with self._server.socket(self._path) as ws:
@@ -60,7 +60,7 @@ class Follower:
             self.events.append(event)
 
 
-async def test_followers_that_are_cut_see_every_event_once(server: Server) -> None:
+async def test_followers_whose_connection_is_cut_get_every_event_once(server: Server) -> None:
     session = await server.new_session()
     followers = [Follower(server, session["id"]) for _ in range(3)]
     done = asyncio.Event()
@@ -92,7 +92,9 @@ async def _cut(follower: Follower, times: int) -> None:
         await follower.follow_and_cut()
 
 
-async def test_input_that_is_cut_after_it_was_sent_is_taken_once(server: Server, workspace: Path) -> None:
+async def test_input_whose_connection_is_cut_after_sending_reaches_the_child_once(
+    server: Server, workspace: Path
+) -> None:
     program, journal = workspace / "reader.py", workspace / "journal"
     program.write_text(READER)
     session = await server.new_session()

@@ -1,4 +1,4 @@
-"""A conversation with a real agent."""
+"""A conversation with a real agent, with longer timeouts."""
 
 from typing import Any, ClassVar
 
@@ -6,13 +6,13 @@ from bullpen.domain.conversation_rules import first_option_of_kind
 from support.talk import Talk
 
 
-class Patient(Talk):
-    """Real agents take long to start, and longer on a busy machine."""
+class RealAgentConversation(Talk):
+    """A conversation that waits longer: real agents start slowly, especially on a busy machine."""
 
     seconds: ClassVar[float] = 90.0
 
     async def decide(self, *kinds: str) -> dict[str, Any]:
-        """Answers the open permission with the first option of one of these kinds."""
+        """Answer the open permission with its first option of one of these kinds; return the permission."""
         permission = await self.permission()
         option = first_option_of_kind(permission["options"], *kinds)
         assert option is not None, permission
@@ -21,7 +21,7 @@ class Patient(Talk):
         return permission
 
     async def restart(self) -> str:
-        """Starts the agent again in its conversation; tells how it went back to it."""
+        """Restart the agent in its conversation; return how it attached: resume, load or new."""
         last = (await self.events())[-1]["seq"]
         await self.server.call("POST", f"{self.path}/restart", json={"continueConversation": True})
         again = await self.seen("agent_session", after=last)

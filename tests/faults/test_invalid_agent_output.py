@@ -1,4 +1,4 @@
-"""Thousands of lines of nonsense from an agent (S-17): it survives or fails cleanly, alone."""
+"""An agent sends thousands of invalid lines: it continues or fails, and nothing else is affected."""
 
 import json
 import os
@@ -64,8 +64,8 @@ lines = st.one_of(
 )
 
 
-def nonsense(count: int) -> list[bytes]:
-    found: list[bytes] = []
+def invalid_lines(count: int) -> list[bytes]:
+    collected: list[bytes] = []
 
     @settings(
         max_examples=count,
@@ -76,27 +76,29 @@ def nonsense(count: int) -> list[bytes]:
     )
     @given(line=lines)
     def collect(line: bytes) -> None:
-        found.append(line.replace(b"\n", b" "))
+        collected.append(line.replace(b"\n", b" "))
 
     collect()
-    random.shuffle(found)
-    return found[:count]
+    random.shuffle(collected)
+    return collected[:count]
 
 
-async def test_an_agent_full_of_nonsense_harms_nobody(server: Server, workspace: Path) -> None:
-    steps = [{"do": "bytes", "text": (line + b"\n").hex()} for line in nonsense(LINES)]
-    define_scripted(workspace, {"prompts": [[*steps, {"do": "chunk", "text": "the end"}]]}, "mad")
+async def test_an_agent_that_sends_invalid_lines_affects_no_other_session(
+    server: Server, workspace: Path
+) -> None:
+    steps = [{"do": "bytes", "text": (line + b"\n").hex()} for line in invalid_lines(LINES)]
+    define_scripted(workspace, {"prompts": [[*steps, {"do": "chunk", "text": "the end"}]]}, "broken")
     define_scripted(workspace)
-    mad, sane = await AgentClient.begin(server, "mad"), await AgentClient.begin(server)
-    async with mad.following(), sane.following():
-        await mad.prompt("go")
+    broken, healthy = await AgentClient.begin(server, "broken"), await AgentClient.begin(server)
+    async with broken.following(), healthy.following():
+        await broken.prompt("go")
         for number in range(5):
-            await sane.prompt(f"[[chunk {number}]]")
-            await sane.until_turns(number + 1)
-        await mad.until(lambda _: mad.of_type("turn_end") or mad.of_type("worker_failed"))
-        log = await mad.log()
+            await healthy.prompt(f"[[chunk {number}]]")
+            await healthy.until_turns(number + 1)
+        await broken.until(lambda _: broken.of_type("turn_end") or broken.of_type("worker_failed"))
+        log = await broken.log()
         assert [event["seq"] for event in log] == list(range(1, len(log) + 1))
-        assert (await mad.get())["status"] == "active"
-    assert sane.text() == "01234"
+        assert (await broken.get())["status"] == "active"
+    assert healthy.text() == "01234"
     assert (await server.call("GET", "/api/health"))["status"] == "ok"
     assert "internal error" not in server.output()

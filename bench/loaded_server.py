@@ -1,11 +1,11 @@
-"""A full house: how fast it starts, lists, opens and ends, and how fast it remembers.
+"""Measure a loaded server: its start, lists, long sessions, the end of a session, and durable appends.
 
-    .venv/bin/python bench/house.py [--quick] [--appends] [--postgresql URL]
+    .venv/bin/python bench/loaded_server.py [--quick] [--appends] [--postgresql URL]
 
-The server is killed and started again, with nothing and with 200 terminals to adopt; a hundred thousand
-sessions are listed; one of a million events is opened right after a start; a session with an agent that will
-not end is ended; and events are appended durably, beside bare sqlite3 with the same batches, and beside the
-same store without its fence. `--postgresql` measures the fence on that empty database as well.
+The server is killed and restarted, without terminals and with 200 terminals to adopt. 100,000 sessions are
+listed. A session of a million events is open_store directly after a start. A session is ended whose agent
+ignores SIGTERM. Events are appended durably, compared with plain sqlite3 and the same batches, and with the
+same store without its fence. `--postgresql` also measures the fence on an empty PostgreSQL database.
 """
 
 import argparse
@@ -43,27 +43,32 @@ OURS, BARE, UNFENCED = "Bullpen", "sqlite3", "no fence"
 LONG = "a-long-session"
 BATCH = 100
 RECEIPT = text("SELECT pg_current_xact_id()::text")
-FIRST_CLICK = 3.0  # seconds after the start, which a person at least takes
+FIRST_CLICK = 3.0  # seconds after the start, the least that a user needs
 START = SessionStart(session_type="quick", location_path="/srv/x", title="one of many")
-DEAF = ["bash", "-c", "trap '' TERM HUP; while :; do sleep 0.1; done"]
+IGNORES_SIGNALS = ["bash", "-c", "trap '' TERM HUP; while :; do sleep 0.1; done"]
 
 ROWS = [
     Row("start", "start to ready", "ms", [Target(1200)]),
-    Row("first", "the first terminal after a start, to its first frame", "ms", [Target(60)]),
-    Row("adopt", "more with terminals to adopt", "ms", [Target(150)]),
+    Row("first", "first terminal after a start, to its first frame", "ms", [Target(60)]),
+    Row("adopt", "additional start time with terminals to adopt", "ms", [Target(150)]),
     Row("list", "list of many sessions", "ms", [Target(10)]),
-    Row("open", "a long session right after a start", "ms", [Target(1000)]),
-    Row("end", "end of a session with one that will not", "ms", [Target(6000)]),
+    Row("open", "opening a long session directly after a start", "ms", [Target(1000)]),
+    Row("end", "end of a session whose agent ignores SIGTERM", "ms", [Target(6000)]),
 ]
 APPENDS = [
     Row("append", f"durable appends, {BATCH} at once", "/s", [Target(0.25, at_least=True, against=BARE)]),
     Row(
         "fence",
-        "the same, in turns without the fence",
+        "durable appends, alternating with no fence",
         "/s",
         [Target(0.95, at_least=True, against=UNFENCED)],
     ),
-    Row("postgresql", "the same on PostgreSQL", "/s", [Target(0.95, at_least=True, against=UNFENCED)]),
+    Row(
+        "postgresql",
+        "durable appends on PostgreSQL, alternating with no fence",
+        "/s",
+        [Target(0.95, at_least=True, against=UNFENCED)],
+    ),
 ]
 
 
@@ -81,24 +86,26 @@ QUICK = Size(rounds=1, terminals=10, sessions=500, events=5_000, batches=20)
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="How a full house starts, lists, opens and ends.")
-    parser.add_argument("--quick", action="store_true", help="a small house, to see whether it works")
+    parser = argparse.ArgumentParser(description="Measure a loaded server.")
+    parser.add_argument(
+        "--quick", action="store_true", help="a small load, to check that the benchmark works"
+    )
     parser.add_argument("--appends", action="store_true", help="only the durable appends")
     parser.add_argument(
         "--postgresql", metavar="URL", help="an empty database to measure the fence on as well"
     )
-    chosen = parser.parse_args()
-    size = QUICK if chosen.quick else WHOLE
+    options = parser.parse_args()
+    size = QUICK if options.quick else WHOLE
     results: Results = defaultdict(lambda: defaultdict(list))
-    if not chosen.appends:
-        beginning(size, results)
+    if not options.appends:
+        measure_first_terminal(size, results)
         with Bullpen() as system:
-            starting(system, size, results)
-            ending(system, size, results)
+            measure_start(system, size, results)
+            measure_end(system, size, results)
         with Bullpen() as system:
-            listing(system, size, results)
-    appending(size, results)
-    fencing(size, results, chosen.postgresql)
+            measure_lists(system, size, results)
+    measure_appends(size, results)
+    measure_fence(size, results, options.postgresql)
     rows = [row for row in [*ROWS, *APPENDS] if row.key in results]
     print(f"{platform.platform()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} at the end")
     print(f"{size.terminals} terminals, {size.sessions:,} sessions, {size.events:,} events\n")
@@ -108,7 +115,7 @@ def main() -> int:
     return 0
 
 
-def starting(system: Bullpen, size: Size, results: Results) -> None:
+def measure_start(system: Bullpen, size: Size, results: Results) -> None:
     alone = [system.restart() * 1000 for _ in range(size.rounds)]
     terminals = [system.open() for _ in range(size.terminals)]
     for terminal in terminals:
@@ -118,17 +125,17 @@ def starting(system: Bullpen, size: Size, results: Results) -> None:
     results["adopt"][OURS] = [more - less for less, more in zip(sorted(alone), sorted(full), strict=True)]
 
 
-class Fresh(Bullpen):
-    """A server for which nothing was done yet: without even a session."""
+class FreshBullpen(Bullpen):
+    """A server that has no session yet."""
 
     def wait_until_ready(self) -> None:
         self.wait_until_healthy()
 
 
-def beginning(size: Size, results: Results) -> None:
-    """A person opens the first terminal of a new data directory: session, worker, socket, first frame."""
+def measure_first_terminal(size: Size, results: Results) -> None:
+    """Measure the first terminal of a new data directory: session, worker, socket, first frame."""
     for _ in range(size.rounds):
-        with Fresh() as system:
+        with FreshBullpen() as system:
             time.sleep(FIRST_CLICK)
             began = time.perf_counter()
             system.session = system.new_session()
@@ -136,13 +143,15 @@ def beginning(size: Size, results: Results) -> None:
             results["first"][OURS].append((time.perf_counter() - began) * 1000)
 
 
-def ending(system: Bullpen, size: Size, results: Results) -> None:
-    """Shells that go when asked, agents that talk, and one on a terminal that hears nothing."""
-    system.call("PUT", "/api/agents/deaf", {"name": "Deaf", "kind": "pty", "command": DEAF})
+def measure_end(system: Bullpen, size: Size, results: Results) -> None:
+    """Measure the end of a session with shells, an ACP agent, and a terminal agent that ignores signals."""
+    system.call(
+        "PUT", "/api/agents/ignoring", {"name": "Ignoring", "kind": "pty", "command": IGNORES_SIGNALS}
+    )
     for _ in range(min(size.rounds, 3)):
         session = system.new_session(agentId="demo")
         path = f"/api/sessions/{session}"
-        system.call("POST", f"{path}/workers", {"type": "agent", "agentId": "deaf", "role": "deaf"})
+        system.call("POST", f"{path}/workers", {"type": "agent", "agentId": "ignoring", "role": "ignoring"})
         for number in range(3):
             system.call("POST", f"{path}/workers", {"type": "terminal", "role": f"shell {number}"})
         until_active(system, path)
@@ -155,30 +164,30 @@ def until_active(system: Bullpen, path: str) -> None:
     deadline = time.monotonic() + 30
     while any(each["state"] != "active" for each in system.call("GET", f"{path}/workers")["workers"]):
         if time.monotonic() > deadline:
-            raise RuntimeError("its workers do not come up")
+            raise RuntimeError("the workers did not start")
         time.sleep(0.05)
 
 
-def listing(system: Bullpen, size: Size, results: Results) -> None:
+def measure_lists(system: Bullpen, size: Size, results: Results) -> None:
     system.server.stop()
-    asyncio.run(furnish(system.data, size))
+    asyncio.run(fill_database(system.data, size))
     for _ in range(size.rounds):
         system.restart()
         results["open"][OURS].append(timed(system, f"/api/sessions/{LONG}", "/events?newest=true&limit=200"))
     results["list"][OURS] = [timed(system, "/api/sessions", "?limit=50") for _ in range(20 * size.rounds)]
 
 
-def timed(system: Bullpen, path: str, then: str) -> float:
-    """What a page asks for when it opens, until the last answer is there."""
+def timed(system: Bullpen, path: str, more: str) -> float:
+    """Return the milliseconds that the requests of an opening page take."""
     began = time.perf_counter()
-    if then.startswith("/"):
+    if more.startswith("/"):
         system.call("GET", path)
-    system.call("GET", path + then)
+    system.call("GET", path + more)
     return (time.perf_counter() - began) * 1000
 
 
-async def furnish(home: Path, size: Size) -> None:
-    async with opened(home) as store:
+async def fill_database(home: Path, size: Size) -> None:
+    async with open_store(home) as store:
         for first in range(0, size.sessions, 1000):
             names = [f"one-of-many-{first + number}" for number in range(min(1000, size.sessions - first))]
             await asyncio.gather(*(SessionLog.create(store, name, [Draft(START)]) for name in names))
@@ -188,27 +197,27 @@ async def furnish(home: Path, size: Size) -> None:
 
 
 @asynccontextmanager
-async def opened(home: Path) -> AsyncIterator[EventStore]:
+async def open_store(home: Path) -> AsyncIterator[EventStore]:
     settings = config.load({}, {"HOME": str(home), "BULLPEN_HOME": str(home)})
     async with Database.open(settings.database_url) as opened:
         yield EventStore(opened)
 
 
 def draft(number: int) -> Draft:
-    return Draft(UserPrompt(text=f"thing number {number}, said once", prompt_id=f"p{number}"))
+    return Draft(UserPrompt(text=f"event number {number}, some text", prompt_id=f"p{number}"))
 
 
-def appending(size: Size, results: Results) -> None:
-    """In turns, each on a database of its own."""
+def measure_appends(size: Size, results: Results) -> None:
+    """Append through the log and through plain sqlite3 in turns, each to its own database."""
     for _ in range(size.rounds):
         with tempfile.TemporaryDirectory(prefix="bench-") as directory:
-            # On the loop the server runs on.
-            results["append"][OURS].append(uvloop.run(through_the_log(Path(directory), size.batches)))
-            results["append"][BARE].append(through_bare_sqlite(Path(directory), size.batches))
+            # on uvloop, as in the server
+            results["append"][OURS].append(uvloop.run(append_through_log(Path(directory), size.batches)))
+            results["append"][BARE].append(append_through_sqlite(Path(directory), size.batches))
 
 
-def fencing(size: Size, results: Results, postgresql: str | None) -> None:
-    """Append to two databases in turns, one with the fence and one without."""
+def measure_fence(size: Size, results: Results, postgresql: str | None) -> None:
+    """Measure appends to two databases in turns, one with the fence and one without."""
     for _ in range(size.rounds):
         with tempfile.TemporaryDirectory(prefix="bench-") as directory:
             urls = [f"sqlite:///{directory}/{name}.db" for name in ("fenced", "unfenced")]
@@ -218,26 +227,26 @@ def fencing(size: Size, results: Results, postgresql: str | None) -> None:
 
 
 async def in_turns(urls: Sequence[str], batches: int, rates: dict[str, list[float]]) -> None:
-    """Append by append, so that whatever else the machine does slows both down alike."""
+    """Alternate after each append, so that other load on the machine affects both alike."""
     seconds: dict[str, list[float]] = {OURS: [], UNFENCED: []}
     async with AsyncExitStack() as stack:
         logs = {}
-        for who, fence, url in zip(seconds, (Fence, Unfenced), urls, strict=True):
+        for column, fence, url in zip(seconds, (Fence, Unfenced), urls, strict=True):
             with patch.object(database, "Fence", fence):
                 opened = await stack.enter_async_context(Database.open(url))
-            logs[who] = await SessionLog.create(EventStore(opened), str(uuid4()), [Draft(START)])
+            logs[column] = await SessionLog.create(EventStore(opened), str(uuid4()), [Draft(START)])
         for first in range(batches):
-            for who in (OURS, UNFENCED) if first % 2 else (UNFENCED, OURS):
+            for column in (OURS, UNFENCED) if first % 2 else (UNFENCED, OURS):
                 drafts = [draft(first * BATCH + number) for number in range(BATCH)]
                 began = time.perf_counter()
-                await logs[who].append(drafts)
-                seconds[who].append(time.perf_counter() - began)
-    for who, each in seconds.items():
-        rates[who].append(BATCH / median(each))
+                await logs[column].append(drafts)
+                seconds[column].append(time.perf_counter() - began)
+    for column, each in seconds.items():
+        rates[column].append(BATCH / median(each))
 
 
 class Unfenced(Fence):
-    """What a transaction did before there was a fence: PostgreSQL was asked for a receipt."""
+    """A fence that does nothing, except for the query that PostgreSQL got before there was a fence."""
 
     def advance(self, connection: Connection, step: int) -> None:
         if connection.dialect.name == "postgresql":
@@ -247,8 +256,8 @@ class Unfenced(Fence):
         pass
 
 
-async def through_the_log(home: Path, batches: int) -> float:
-    async with opened(home) as store:
+async def append_through_log(home: Path, batches: int) -> float:
+    async with open_store(home) as store:
         log = await SessionLog.create(store, LONG, [Draft(START)])
         began = time.perf_counter()
         for first in range(batches):
@@ -256,8 +265,8 @@ async def through_the_log(home: Path, batches: int) -> float:
         return batches * BATCH / (time.perf_counter() - began)
 
 
-def through_bare_sqlite(home: Path, batches: int) -> float:
-    """One table, one row an event, one transaction a batch, as safe on the disk as ours."""
+def append_through_sqlite(home: Path, batches: int) -> float:
+    """Append to one table, with one row per event and one transaction per batch, as durably as Bullpen."""
     connection = sqlite3.connect(home / "bare.db", isolation_level=None)
     connection.execute("PRAGMA journal_mode=WAL")
     connection.execute("PRAGMA synchronous=FULL")
@@ -267,7 +276,7 @@ def through_bare_sqlite(home: Path, batches: int) -> float:
     began = time.perf_counter()
     for first in range(batches):
         numbers = range(first * BATCH, (first + 1) * BATCH)
-        rows = [(LONG, number, f'{{"text":"thing number {number}, said once"}}') for number in numbers]
+        rows = [(LONG, number, f'{{"text":"event number {number}, some text"}}') for number in numbers]
         connection.execute("BEGIN IMMEDIATE")
         connection.executemany("INSERT INTO events VALUES (?, ?, ?)", rows)
         connection.execute("COMMIT")

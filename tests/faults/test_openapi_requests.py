@@ -1,4 +1,4 @@
-"""No request makes a 5xx: schemathesis calls every operation of the OpenAPI document with every credential.
+"""No request gets a 5xx: schemathesis calls every operation of the OpenAPI document with every credential.
 
 A finding is a 5xx, a status or a body that the document does not describe, or a traceback in the log.
 """
@@ -29,7 +29,7 @@ TIMEOUT = 4 * 3600 if FULL else 600  # seconds; a run takes a minute on one core
 USUAL = ["--generation-deterministic", "--phases", "coverage,fuzzing,stateful", "--max-examples", "3"]
 PROGRAMS = ("git", "bash", "sh")
 DIGITS = "9" * 5000
-STRANGERS = {
+INVALID_CREDENTIALS = {
     "none": {},
     "unknown token": {"Authorization": "Bearer bpt_unknown"},
     "worker key with a huge number": {"Authorization": f"Bearer bpw_x.y.{DIGITS}"},
@@ -39,7 +39,7 @@ STRANGERS = {
 
 @pytest.fixture
 async def fuzzed(tmp_path: Path, workspace: Path) -> AsyncIterator[Server]:
-    """A server that finds git and a shell, and no agent that is installed on this machine."""
+    """Start a server whose PATH has git and a shell, but no agent that is installed on this machine."""
     programs = tmp_path / "bin"
     programs.mkdir()
     for name in PROGRAMS:
@@ -52,8 +52,8 @@ async def fuzzed(tmp_path: Path, workspace: Path) -> AsyncIterator[Server]:
     await server.close()
 
 
-async def seed(server: Server) -> tuple[Target, dict[str, Headers]]:
-    """Make things that a path can name, and a credential of each scope."""
+async def prepare(server: Server) -> tuple[Target, dict[str, Headers]]:
+    """Create resources that a path can name, and a credential of each scope."""
     repository = Repo(server.workspace / "repository")
     path = str(repository.path)
     repo_id = (await server.call("POST", "/api/repositories", 201, json={"path": path}))["id"]
@@ -71,21 +71,22 @@ async def seed(server: Server) -> tuple[Target, dict[str, Headers]]:
     started = await server.http.post("/api/sessions", json={}, headers=credentials["delegate"])
     credentials["guest"] = bearing(share["token"])
     credentials["worker"] = bearing(environment_of(agent["pid"])["BULLPEN_ACTIVITY_TOKEN"])
-    place = {"repo_id": [repo_id], "name": ["tree"], "agent_id": ["tui"], "path": ["readme.txt", "."]}
-    aims = [
-        place | await agent_aim(server, talk.id),
-        place | await agent_aim(server, (await server.new_session(agentId="demo", locationPath=path))["id"]),
+    shared = {"repo_id": [repo_id], "name": ["tree"], "agent_id": ["tui"], "path": ["readme.txt", "."]}
+    resources = [
+        shared | await agent_resources(server, talk.id),
+        shared
+        | await agent_resources(server, (await server.new_session(agentId="demo", locationPath=path))["id"]),
         {"session_id": [talk.id], "worker_id": [terminal["id"]]},
         {"session_id": [started.json()["id"]]},
         {"session_id": [imported["taken"][0]["sessionId"]]},
     ]
     document = await server.call("GET", "/api/openapi.json")
     ids = [share["id"], *(token["id"] for token in tokens.values())]
-    return Target(server.url, document, credentials["admin"], aims, bodies(server), ids), credentials
+    return Target(server.url, document, credentials["admin"], resources, bodies(server), ids), credentials
 
 
-async def agent_aim(server: Server, session_id: str) -> dict[str, list[str]]:
-    """Give a session with an agent an image, questions, and messages in a queue that is paused."""
+async def agent_resources(server: Server, session_id: str) -> dict[str, list[str]]:
+    """Add an image, questions and queued messages to a session with an agent, and return all ids."""
     session = f"/api/sessions/{session_id}"
     (agent,) = [each for each in (await server.call("GET", session))["workers"] if each["type"] == "agent"]
     await server.worker_in(session_id, agent["id"], "active")
@@ -131,14 +132,14 @@ async def test_no_request_gets_a_5xx_or_an_answer_that_the_openapi_document_does
     fuzzed: Server, tmp_path: Path
 ) -> None:
     server = fuzzed
-    target, credentials = await seed(server)
-    everyone = credentials | STRANGERS
+    target, credentials = await prepare(server)
+    callers = credentials | INVALID_CREDENTIALS
     fuzzer = Fuzzer(target, tmp_path / "schemathesis")
-    for scope in everyone if FULL else ("admin",):
-        others = {name: headers for name, headers in everyone.items() if name != scope}
+    for scope in callers if FULL else ("admin",):
+        others = {name: headers for name, headers in callers.items() if name != scope}
         chosen = full_options() if FULL else USUAL
         begun = time.monotonic()
-        result = await asyncio.to_thread(fuzzer.run, everyone[scope], others, chosen)
+        result = await asyncio.to_thread(fuzzer.run, callers[scope], others, chosen)
         done = [name for name, answers in result.answers.items() if any(s < "300" for s in answers)]
         print(
             f"{result.operations} operations ({len(done)} with a 2xx), {result.cases} cases as {scope}, "

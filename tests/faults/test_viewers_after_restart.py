@@ -1,4 +1,4 @@
-"""The last row of the table of deaths, when it is the server that dies: who looked may never come back."""
+"""Sessions that end with their last viewer: after a restart, their viewers may not connect again."""
 
 import asyncio
 import json
@@ -17,7 +17,7 @@ GRACE = 4.0  # seconds
 
 @pytest.fixture
 async def server(tmp_path: Path, workspace: Path) -> AsyncIterator[Server]:
-    """It waits for viewers for seconds, not for a minute."""
+    """Start a server that waits for viewers for seconds instead of a minute."""
     short = in_environment(viewer_grace=GRACE, viewer_grace_after_start=GRACE)
     this = Server(tmp_path / "home", workspace, short)
     await this.start()
@@ -25,7 +25,7 @@ async def server(tmp_path: Path, workspace: Path) -> AsyncIterator[Server]:
     await this.close()
 
 
-async def ended(server: Server, session: dict[str, Any]) -> dict[str, Any]:
+async def wait_until_ended(server: Server, session: dict[str, Any]) -> dict[str, Any]:
     async with asyncio.timeout(SECONDS):
         while True:
             now: dict[str, Any] = await server.call("GET", f"/api/sessions/{session['id']}")
@@ -34,7 +34,7 @@ async def ended(server: Server, session: dict[str, Any]) -> dict[str, Any]:
             await asyncio.sleep(0.05)
 
 
-async def test_terminate_sessions_nobody_comes_back_to_end_after_a_start(server: Server) -> None:
+async def test_terminate_sessions_without_viewers_end_after_a_start(server: Server) -> None:
     with_program, empty, visited = [await server.new_session(onLastDisconnect="terminate") for _ in range(3)]
     kept = await server.new_session()
     terminal = await server.new_terminal(with_program["id"])
@@ -43,11 +43,11 @@ async def test_terminate_sessions_nobody_comes_back_to_end_after_a_start(server:
         await viewer.send(json.dumps({"type": "subscribe", "after": 0}))
         await viewer.recv()
         for each in (with_program, empty):
-            now = await ended(server, each)
+            now = await wait_until_ended(server, each)
             assert (now["status"], now["endReason"]) == ("completed", "last_disconnect")
         async with asyncio.timeout(SECONDS):
-            while psutil.pid_exists(terminal["pid"]):  # it ends after that is said (decision 0003)
+            while psutil.pid_exists(terminal["pid"]):  # the process ends after the session (decision 0003)
                 await asyncio.sleep(0.05)
         for each in (visited, kept):
             assert (await server.call("GET", f"/api/sessions/{each['id']}"))["status"] == "active"
-    await ended(server, visited)
+    await wait_until_ended(server, visited)

@@ -1,4 +1,4 @@
-"""A server that starts on a full disk: with what the ballast gives back, the rest once there is room."""
+"""A server starts on a full disk with the space of its ballast file, and works fully when space is free."""
 
 import asyncio
 import json
@@ -30,15 +30,15 @@ async def server(tmp_path: Path, workspace: Path, disk: TinyDisk) -> AsyncIterat
     await this.close()
 
 
-async def until_address(server: Server) -> None:
-    """The command line finds the server that runs."""
+async def wait_for_address(server: Server) -> None:
+    """Wait until `server.json` names the running server, so that the command line finds it."""
     async with asyncio.timeout(SECONDS):
         while not (server.home / "server.json").exists():
             await asyncio.sleep(0.05)
     assert json.loads((server.home / "server.json").read_text()) == {"url": server.url, "pid": server.pid}
 
 
-async def test_a_disk_that_was_filled_while_no_server_ran_is_started_on(
+async def test_a_server_starts_on_a_disk_that_was_filled_while_no_server_ran(
     server: Server, disk: TinyDisk
 ) -> None:
     await server.start()
@@ -49,7 +49,7 @@ async def test_a_disk_that_was_filled_while_no_server_ran_is_started_on(
     await server.start()
     await server.worker_in(session["id"], terminal["id"], "active")
     await server.call("POST", "/api/sessions", 507, json={"locationPath": str(server.workspace)})
-    await until_address(server)
+    await wait_for_address(server)
     disk.free()
     async with asyncio.timeout(SECONDS):
         while (await server.http.post("/api/sessions", json={})).status_code == 507:
@@ -57,7 +57,7 @@ async def test_a_disk_that_was_filled_while_no_server_ran_is_started_on(
     assert (disk.path / "bullpen.db.ballast").exists()
 
 
-async def test_an_address_there_is_no_room_for_is_told_later_and_that_of_an_earlier_server_not_at_all(
+async def test_the_server_writes_its_address_when_space_is_free_and_removes_that_of_an_earlier_server(
     server: Server, disk: TinyDisk, tmp_path: Path
 ) -> None:
     server.set(BULLPEN_DATABASE_URL=f"sqlite:///{tmp_path}/bullpen.db")
@@ -69,5 +69,5 @@ async def test_an_address_there_is_no_room_for_is_told_later_and_that_of_an_earl
     assert "Bullpen is not running here" in (await bullpen("ls")).err
     assert await server.new_session(title="it runs")
     disk.free()
-    await until_address(server)
+    await wait_for_address(server)
     assert "it runs" in (await bullpen("ls")).out

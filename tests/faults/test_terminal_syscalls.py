@@ -1,4 +1,4 @@
-"""The server is killed at its persistence and send syscalls, in a command and in its recovery (R-02)."""
+"""The server is killed at system calls that store or send, while a terminal is used and in its recovery."""
 
 import asyncio
 import sys
@@ -18,8 +18,8 @@ from support.viewer import LOST, Typist, Viewer
 
 T = TypeVar("T")
 
-MADE = {"fdatasync": 3, "writev": 10, "write": 45, "pwrite64": 50}  # so many in a round, or a few more
-SHARES = share_points(MADE, tests=8)
+CALLS_IN_A_ROUND = {"fdatasync": 3, "writev": 10, "write": 45, "pwrite64": 50}  # at least
+SHARES = share_points(CALLS_IN_A_ROUND, tests=8)
 
 READER = """
 import os, sys, tty
@@ -33,7 +33,7 @@ while data := os.read(0, 65536):
 
 
 async def insist(call: Callable[[], Awaitable[T]]) -> T:
-    """Repeats an order until a living server has answered it."""
+    """Repeat an order until a server has answered it."""
     async with asyncio.timeout(120):
         while True:
             try:
@@ -43,7 +43,7 @@ async def insist(call: Callable[[], Awaitable[T]]) -> T:
 
 
 @pytest.mark.parametrize("share", range(len(SHARES)))
-async def test_a_kill_at_any_syscall_of_a_command_loses_and_doubles_nothing(
+async def test_a_kill_at_any_syscall_while_a_terminal_is_used_loses_and_repeats_nothing(
     server: Server, workspace: Path, share: int
 ) -> None:
     program = workspace / "reader.py"
@@ -56,12 +56,12 @@ async def test_a_kill_at_any_syscall_of_a_command_loses_and_doubles_nothing(
         await stubborn.close()
         return stubborn.deaths
 
-    rounds = await kill_at_each(server, SHARES[share], MADE, one_round)
+    rounds = await kill_at_each(server, SHARES[share], CALLS_IN_A_ROUND, one_round)
     await _check_log(server, session["id"], rounds)
 
 
 async def _one_round(server: Server, session_id: str, program: Path, journal: Path) -> None:
-    """A terminal is made, typed into and ended, every order repeated until it is answered."""
+    """Create a terminal, type into it, and end it. Repeat each order until it is answered."""
     path = f"/api/sessions/{session_id}/workers"
     key = {"Idempotency-Key": str(uuid.uuid4())}
 
@@ -82,8 +82,8 @@ async def _one_round(server: Server, session_id: str, program: Path, journal: Pa
         after = await insist(lambda: server.worker_in(session_id, worker["id"], "active"))
         assert after["pid"] == running["pid"]
     assert journal.read_text() == "one two three "
-    heard = bytes(viewer.data).split(b"ready")[-1]
-    assert heard.replace(b"><", b"") == b"<one two three >"
+    output = bytes(viewer.data).split(b"ready")[-1]
+    assert output.replace(b"><", b"") == b"<one two three >"
     ended = await insist(lambda: server.call("DELETE", f"{path}/{worker['id']}"))
     assert ended["state"] == "terminated"
     assert not Path(f"/proc/{running['pid']}").exists()

@@ -1,4 +1,4 @@
-"""Makes the house: repositories with a history, and a session in each state there is."""
+"""Create a server with repositories that have a history, and a session in each state."""
 
 import json
 import subprocess
@@ -10,14 +10,14 @@ from support.listening import type_line, until_ports
 from support.server import Server
 from support.talk import SCRIPTED, Talk
 
-from . import stories
+from . import agent_scripts
 
 WEB_PORT = 3000
 ENVIRONMENT = {"AGENT_MAX_SESSIONS": "20", "GIT_CONFIG_GLOBAL": "/dev/null"}
 
 
-class House:
-    """A server, and the addresses of what is worth a picture."""
+class ExampleServer:
+    """A server with example sessions, and the paths of the sessions and workers for the screenshots."""
 
     def __init__(self, directory: Path) -> None:
         self.workspace = directory / "ada"
@@ -25,23 +25,27 @@ class House:
         self.server = Server(directory / "home", self.workspace, ENVIRONMENT)
         self.asking = self.done = self.terminal = self.diff = self.document = self.web = ""
 
-    async def furnish(self) -> None:
+    async def create_sessions(self) -> None:
         atlas = await self._repository("atlas")
         website = await self._repository("website")
-        place = self.workspace / "atlas.worktrees/flaky-import"
+        workspace = self.workspace / "atlas.worktrees/flaky-import"
         self.done = await self._session(
-            atlas, "Speed up the tile cache", "tile-cache", stories.done(), "turn_end"
+            atlas, "Speed up the tile cache", "tile-cache", agent_scripts.finished_turn(), "turn_end"
         )
         await self._session(
-            website, "Write the release notes", "release-notes", stories.working(), "tool_call"
+            website, "Write the release notes", "release-notes", agent_scripts.running_turn(), "tool_call"
         )
         await self._session(
-            website, "Update the page's packages", "packages", stories.failing(), "worker_failed"
+            website, "Update the page's packages", "packages", agent_scripts.failing_turn(), "worker_failed"
         )
         self.asking = await self._session(
-            atlas, "Fix the flaky import test", "flaky-import", stories.asking(place), "permission"
+            atlas,
+            "Fix the flaky import test",
+            "flaky-import",
+            agent_scripts.permission_request(workspace),
+            "permission",
         )
-        write(place, stories.begun())
+        write(workspace, agent_scripts.changed_files())
         self.diff = await self._worker(self.asking, type="diff")
         self.document = await self._worker(self.asking, type="markdown", filePath="docs/cache.md")
         self.terminal = await self._worker(self.asking, type="terminal", name="Shell")
@@ -49,7 +53,7 @@ class House:
 
     async def _repository(self, name: str) -> str:
         directory = self.workspace / name
-        write(directory, stories.files())
+        write(directory, agent_scripts.files())
         git(directory, "init", "-q", "-b", "main")
         for subject in ("Begin", "Draw borders last", "Keep tiles parsed"):
             write(directory, {"CHANGES": subject + "\n"})
@@ -59,9 +63,9 @@ class House:
         return str(answer["id"])
 
     async def _session(
-        self, repository_id: str, title: str, branch: str, script: list[stories.Step], until: str
+        self, repository_id: str, title: str, branch: str, script: list[agent_scripts.Step], until: str
     ) -> str:
-        """A session whose agent has come to an event of a type."""
+        """Create and prompt a session, wait for an event of this type, and return the id of the session."""
         agent = await self._agent(branch, script)
         body = {"repoId": repository_id, "branch": branch, "agentId": agent, "title": title}
         session = await self.server.call("POST", "/api/sessions", 201, json=body)
@@ -70,7 +74,7 @@ class House:
         await talk.seen(until)
         return talk.id
 
-    async def _agent(self, id: str, steps: list[stories.Step]) -> str:
+    async def _agent(self, id: str, steps: list[agent_scripts.Step]) -> str:
         script = self.server.home.parent / f"{id}.json"
         script.write_text(json.dumps({"prompts": [steps]}))
         command = [sys.executable, str(SCRIPTED), "--journal", f"{script}.journal", "--script", str(script)]
@@ -79,8 +83,8 @@ class House:
         return id
 
     async def _web(self, session_id: str) -> str:
-        """A terminal in which the page of the atlas is served."""
-        write(self.workspace / "site", {"index.html": stories.page()})
+        """Start a web server with the example page in a terminal; return the path of the terminal."""
+        write(self.workspace / "site", {"index.html": agent_scripts.page()})
         worker = await self.server.new_terminal(session_id, name="Web")
         command = f"python3 -m http.server {WEB_PORT} --bind 127.0.0.1 --directory ~/site"
         await type_line(self.server, worker, f"PS1='ada@atlas$ '; clear; {command}")

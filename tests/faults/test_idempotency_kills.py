@@ -1,4 +1,4 @@
-"""The server is killed between the effect of a request and its answer; its key keeps it one (R-04)."""
+"""The server is killed before it answers a request with an idempotency key; its repetition acts once."""
 
 import asyncio
 import os
@@ -23,7 +23,10 @@ Send = Callable[[], Awaitable[httpx.Response]]
 
 
 async def send_until_killed(server: Server, point: Point, send: Send) -> bool:
-    """Sends once with a kill at the nth of some syscall; whether it hit. The server runs afterwards."""
+    """Send a request while the server is killed at the n-th call of a kind; return whether it was killed.
+
+    The server runs again afterwards.
+    """
     process = server.process
     assert process is not None
     async with killed_at(server.pid, point[1], point[0]):
@@ -31,20 +34,20 @@ async def send_until_killed(server: Server, point: Point, send: Send) -> bool:
             await send()
         except httpx.TransportError:
             await asyncio.to_thread(process.wait, SECONDS)
-    hit = process.poll() is not None
-    if hit:
+    killed = process.poll() is not None
+    if killed:
         await server.start()
-    return hit
+    return killed
 
 
-async def settled(talk: Talk) -> list[dict[str, Any]]:
-    """The events once no turn is being cancelled: it is over, or nobody has told it to end."""
+async def events_after_cancel(talk: Talk) -> list[dict[str, Any]]:
+    """Return the events once each cancel was followed by the end of its turn."""
     async with asyncio.timeout(SECONDS):
         while True:
             events = await talk.events()
-            told = [each for each in events if is_cancel(each)]
+            cancels = [each for each in events if is_cancel(each)]
             ends = [each for each in events if each["type"] == "turn_end"]
-            if len(ends) >= len(told):
+            if len(ends) >= len(cancels):
                 return events
             await asyncio.sleep(0.02)
 
@@ -54,7 +57,7 @@ def is_cancel(event: dict[str, Any]) -> bool:
 
 
 @pytest.mark.timeout(900)
-async def test_a_cancel_that_comes_again_after_a_kill_never_hits_the_next_turn(server: Server) -> None:
+async def test_a_cancel_repeated_after_a_kill_never_cancels_the_next_turn(server: Server) -> None:
     await define_scripted(server)
     talk = await Talk.begin(server)
     kills = effects = 0
@@ -67,7 +70,9 @@ async def test_a_cancel_that_comes_again_after_a_kill_never_hits_the_next_turn(s
             return await server.http.post(f"{talk.path}/cancel", headers=headers)
 
         kills += await send_until_killed(server, point, cancel)
-        over = any(each["type"] == "turn_end" for each in (await settled(talk)) if each["seq"] > seq)
+        over = any(
+            each["type"] == "turn_end" for each in (await events_after_cancel(talk)) if each["seq"] > seq
+        )
         if over:
             effects += 1
             seq = (await talk.prompt("[[wait_cancel]]"))["seq"]
@@ -77,13 +82,13 @@ async def test_a_cancel_that_comes_again_after_a_kill_never_hits_the_next_turn(s
             assert not any(is_cancel(each) for each in await talk.events(after=seq)), point
             await server.call("POST", f"{talk.path}/cancel", 204)
         await talk.seen("turn_end", after=seq)
-    assert kills, "no kill hit: the test shows nothing"
-    assert effects, "no cancel had its effect before the kill: the test shows nothing"
+    assert kills, "no kill happened, so nothing was tested"
+    assert effects, "no cancel had its effect before the kill, so nothing was tested"
 
 
-async def test_an_upload_that_comes_again_after_a_kill_is_one_image(server: Server) -> None:
+async def test_an_upload_repeated_after_a_kill_is_one_image(server: Server) -> None:
     kills = 0
-    for point in [("rename", 1), (BEFORE, 1), (AFTER, 1)] * ROUNDS:  # the file is kept before the answer is
+    for point in [("rename", 1), (BEFORE, 1), (AFTER, 1)] * ROUNDS:  # the file is stored before the answer
         session = await server.new_session()
         path = f"/api/sessions/{session['id']}/images"
         headers = {"Idempotency-Key": "once"}
@@ -96,4 +101,4 @@ async def test_an_upload_that_comes_again_after_a_kill_is_one_image(server: Serv
         assert (await upload()).json() == image
         assert (await server.http.get(f"{path}/{image['id']}")).content == png()
         assert [file.stem for file in (server.home / "images" / session["id"]).glob("[!.]*")] == [image["id"]]
-    assert kills, "no kill hit: the test shows nothing"
+    assert kills, "no kill happened, so nothing was tested"
