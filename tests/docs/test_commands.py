@@ -34,7 +34,7 @@ SAYINGS = {
     "the server has too many open files",  # tests/faults/test_out_of_descriptors.py
     "fuser bullpen.db",  # of another package
     "ulimit -n",  # of a shell, not a command of ours
-    "an exception escaped",  # tests/web/test_escapes.py
+    "an exception escaped",  # tests/web/test_uncaught_exceptions.py
 }
 
 

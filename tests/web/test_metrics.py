@@ -29,7 +29,7 @@ async def scrape(server: Server) -> dict[str, float]:
 
 
 @shared
-async def test_the_figures_follow_what_happens(house: Server) -> None:
+async def test_metrics_change_with_sessions_workers_and_sockets(house: Server) -> None:
     before = await scrape(house)
     session = await house.new_session()
     worker = await house.new_terminal(session["id"])
@@ -63,7 +63,7 @@ async def test_the_figures_follow_what_happens(house: Server) -> None:
 
 
 @shared
-async def test_everything_is_there_from_the_start(house: Server) -> None:
+async def test_metrics_of_every_state_and_status_exist_from_the_start(house: Server) -> None:
     figures = await scrape(house)
     for state in ("spawning", "active", "exited", "failed", "terminated"):
         assert f'bullpen_workers{{state="{state}"}}' in figures

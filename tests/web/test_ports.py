@@ -5,8 +5,8 @@ import pytest
 from support.listening import ports_of, serve_in_terminal, type_line, until_ports
 from support.ports import free_port
 from support.server import Server
-from web.people import bearer
-from web.test_matrix import NOBODY, guest
+from web.clients import new_token_headers
+from web.test_access_matrix import UNKNOWN_ID, guest_headers
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -29,7 +29,7 @@ async def test_a_web_server_in_a_terminal_is_found_until_it_ends(house: Server) 
     await until_ports(house, session["id"], set())
 
 
-async def test_what_runs_on_in_the_background_is_found_when_its_terminal_has_ended(house: Server) -> None:
+async def test_a_background_program_is_found_after_its_terminal_has_ended(house: Server) -> None:
     session, port = await house.new_session(), free_port()
     worker = await house.new_terminal(session["id"])
     await type_line(house, worker, f"setsid -f python3 -m http.server {port} --bind 127.0.0.1 >&/dev/null")
@@ -49,23 +49,23 @@ async def test_a_session_sees_its_own_ports_and_no_others(house: Server) -> None
         assert [each["port"] for each in await ports_of(house, session["id"])] == [port]
 
 
-async def test_our_own_port_is_nobodys(house: Server) -> None:
+async def test_the_port_of_the_server_belongs_to_no_session(house: Server) -> None:
     session = await house.new_session()
     await serve_in_terminal(house, session["id"], free_port())
     assert house.port not in [each["port"] for each in await ports_of(house, session["id"])]
 
 
-async def test_who_may_look_sees_ports_and_a_guest_or_a_delegate_does_not(house: Server) -> None:
+async def test_a_view_token_sees_ports_and_a_guest_or_a_delegate_does_not(house: Server) -> None:
     session = await house.new_session()
     path = f"/api/sessions/{session['id']}/ports"
     people = {
-        "view": (await bearer(house, "view"), 200),
-        "guest": (await guest(house, session["id"]), 403),
-        "delegate": (await bearer(house, "delegate"), 403),
+        "view": (await new_token_headers(house, "view"), 200),
+        "guest": (await guest_headers(house, session["id"]), 403),
+        "delegate": (await new_token_headers(house, "delegate"), 403),
     }
     for who, (headers, status) in people.items():
         assert (await house.http.get(path, headers=headers)).status_code == status, who
 
 
-async def test_a_session_that_is_not_there_has_no_ports(house: Server) -> None:
-    await house.call("GET", f"/api/sessions/{NOBODY}/ports", 404)
+async def test_the_ports_of_an_unknown_session_are_not_found(house: Server) -> None:
+    await house.call("GET", f"/api/sessions/{UNKNOWN_ID}/ports", 404)

@@ -58,7 +58,7 @@ async def test_a_message_is_added_shown_edited_and_removed(busy: Talk) -> None:
         assert gone["error"] == "not_found"
 
 
-async def test_an_empty_message_and_one_too_many_are_refused(busy: Talk) -> None:
+async def test_an_empty_message_and_one_beyond_the_limit_are_refused(busy: Talk) -> None:
     assert (await add(busy, "  ", 400))["error"] == "empty_message"
     for number in range(10):
         await add(busy, f"message {number}")
@@ -88,7 +88,7 @@ async def test_messages_move_up_and_down(busy: Talk) -> None:
     await busy.server.call("POST", f"{busy.path}/queue/nobody/move", 404, json={"direction": "up"})
 
 
-async def test_a_prompt_to_a_busy_agent_waits_is_rejected_or_interrupts(busy: Talk) -> None:
+async def test_a_prompt_to_a_busy_agent_waits_is_refused_or_interrupts(busy: Talk) -> None:
     assert (await busy.prompt("[[chunk queued]]"))["queued"] is True
     assert (await busy.prompt("x", expect=409, busy="reject"))["error"] == "conflict"
     assert (await busy.prompt("x", expect=400, busy="perhaps"))["error"] == "invalid"
@@ -97,7 +97,7 @@ async def test_a_prompt_to_a_busy_agent_waits_is_rejected_or_interrupts(busy: Ta
     await busy.seen("user_prompt", text="[[chunk interrupting]]")
 
 
-async def test_a_cancelled_turn_pauses_the_queue_and_resume_goes_on(busy: Talk) -> None:
+async def test_a_cancelled_turn_pauses_the_queue_and_resume_continues_it(busy: Talk) -> None:
     first, second = await add(busy, "[[chunk first]]"), await add(busy, "[[chunk second]]")
     await busy.server.call("POST", f"{busy.path}/cancel", 204)
     await busy.seen("turn_end")
@@ -112,7 +112,7 @@ async def test_a_cancelled_turn_pauses_the_queue_and_resume_goes_on(busy: Talk) 
     assert (await waiting(busy), await busy.said()) == ([], "firstsecond")
 
 
-async def test_a_message_sent_now_takes_the_place_of_the_turn_and_goes_through_a_pause(busy: Talk) -> None:
+async def test_a_message_sent_now_interrupts_the_turn_even_while_the_queue_is_paused(busy: Talk) -> None:
     await add(busy, "[[chunk first]]")
     urgent = await add(busy, "[[chunk urgent]]")
     await busy.server.call("POST", f"{busy.path}/queue/pause", 200)
@@ -131,7 +131,7 @@ async def test_an_idle_agent_gets_a_queued_message_at_once(server: Server) -> No
     assert await talk.said() == "hello"
 
 
-async def test_a_message_added_twice_under_one_key_is_one_message(busy: Talk) -> None:
+async def test_a_message_added_twice_with_one_idempotency_key_is_one_message(busy: Talk) -> None:
     headers = {"Idempotency-Key": "k"}
     path, body = f"{busy.path}/queue", {"message": "once"}
     first = await busy.server.call("POST", path, 201, json=body, headers=headers)
@@ -157,7 +157,7 @@ async def settings_of(server: Server, session_id: str) -> dict[str, Any]:
     return found
 
 
-async def test_a_queue_works_as_its_session_its_repository_or_the_house_wants(
+async def test_queue_settings_come_from_the_session_the_repository_or_the_server(
     tmp_path: Path, workspace: Path
 ) -> None:
     server = Server(tmp_path / "home", workspace, {"BULLPEN_QUEUE_MAX_SIZE": "7"})
@@ -194,7 +194,7 @@ async def test_a_queue_works_as_its_session_its_repository_or_the_house_wants(
         await server.close()
 
 
-async def test_a_living_session_inherits_anew_when_the_server_starts(server: Server) -> None:
+async def test_a_live_session_inherits_new_queue_settings_when_the_server_starts(server: Server) -> None:
     session = await server.new_session()
     await server.new_terminal(session["id"])
     await server.kill()

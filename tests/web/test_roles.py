@@ -10,7 +10,7 @@ from support.talk import Talk, define_scripted
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
-async def test_a_role_that_ended_is_started_again_or_taken_over(house: Server) -> None:
+async def test_the_role_of_an_ended_worker_is_restarted_or_replaced(house: Server) -> None:
     await define_scripted(house)
     await define_scripted(house, "another")
     talk = Talk(house, await house.new_session())
@@ -28,7 +28,7 @@ async def test_a_role_that_ended_is_started_again_or_taken_over(house: Server) -
     await house.call("DELETE", talk.path)
 
 
-async def test_a_terminal_in_another_place_takes_the_role_over(house: Server) -> None:
+async def test_a_terminal_in_another_directory_replaces_the_ended_one_of_its_role(house: Server) -> None:
     place = house.workspace / "another-place-for-a-role"
     place.mkdir()
     talk = Talk(house, await house.new_session())

@@ -62,7 +62,7 @@ def showing(recording: Recording, wire: Wire) -> asyncio.Task[None]:
     return asyncio.create_task(shown.run(after=0))
 
 
-async def test_who_is_behind_gets_as_much_before_a_pause_as_the_ear_hears(
+async def test_a_viewer_that_is_behind_gets_one_burst_before_a_pause(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(run_stream, "PAUSE_SECONDS", 3600)
@@ -74,7 +74,7 @@ async def test_who_is_behind_gets_as_much_before_a_pause_as_the_ear_hears(
     task.cancel()
 
 
-async def test_it_has_all_of_it_after_the_pauses(tmp_path: Path) -> None:
+async def test_a_viewer_gets_all_output_after_the_pauses(tmp_path: Path) -> None:
     wire = Wire()
     task = showing(flood(tmp_path, 4 * MAX_BURST_BYTES), wire)
     async with asyncio.timeout(10):
@@ -83,7 +83,7 @@ async def test_it_has_all_of_it_after_the_pauses(tmp_path: Path) -> None:
     task.cancel()
 
 
-async def test_it_is_sent_before_those_in_no_hurry_are_told_whoever_came_first(tmp_path: Path) -> None:
+async def test_a_viewer_gets_new_output_before_other_watchers_of_the_recording(tmp_path: Path) -> None:
     writer = SpoolWriter(os.open(tmp_path, os.O_RDONLY))
     recording, wire = Recording(tmp_path), Wire()
     sent: list[int] = []
@@ -106,7 +106,7 @@ def quick_heartbeat() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("quick_heartbeat")
-async def test_who_hears_nothing_else_hears_a_heartbeat_until_he_leaves(tmp_path: Path) -> None:
+async def test_an_idle_viewer_gets_heartbeats_until_its_stream_ends(tmp_path: Path) -> None:
     wire = Wire()
     task = showing(flood(tmp_path, 1), wire)
     async with asyncio.timeout(10):

@@ -20,7 +20,7 @@ async def found(server: Server, count: int, **query: Any) -> list[dict[str, Any]
             await asyncio.sleep(0.05)
 
 
-async def test_b6_what_was_said_is_found_and_leads_to_its_moment(server: Server) -> None:
+async def test_a_message_is_found_with_the_seq_of_its_event(server: Server) -> None:
     await define_scripted(server)
     talk = await Talk.begin(server, title="needle hunt")
     await talk.ask("[[chunk needle]] [[chunk -work]]")
@@ -41,7 +41,7 @@ async def test_b6_what_was_said_is_found_and_leads_to_its_moment(server: Server)
     await found(server, 0, q="needle")
 
 
-async def test_a_search_for_a_role_nobody_has_is_refused(server: Server) -> None:
+async def test_a_search_for_an_unknown_role_is_refused(server: Server) -> None:
     bullpen = Bullpen(server.environment())
     why = "bullpen: role is one of user, agent, system, title, terminal, not human\n"
     assert await bullpen("search", "needle", "--role", "human") == (2, "", why)
@@ -49,7 +49,7 @@ async def test_a_search_for_a_role_nobody_has_is_refused(server: Server) -> None
     assert none == (2, "", "bullpen: --limit must be a whole number, 1 or more, not 0\n")
 
 
-async def test_a_search_for_a_type_nothing_has_is_refused(server: Server) -> None:
+async def test_a_search_for_an_unknown_type_is_refused(server: Server) -> None:
     bullpen = Bullpen(server.environment())
     done = await bullpen("search", "needle", "--type", "user_promt")
     assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
@@ -58,7 +58,7 @@ async def test_a_search_for_a_type_nothing_has_is_refused(server: Server) -> Non
     await server.call("GET", "/api/search", params={"q": "needle", "type": "terminal"})
 
 
-async def test_a_search_that_finds_nothing_of_an_agent_nobody_knows_says_so(server: Server) -> None:
+async def test_an_empty_search_for_an_unknown_agent_suggests_a_known_one(server: Server) -> None:
     await define_scripted(server)
     bullpen = Bullpen(server.environment())
     doubt = "bullpen: no agent here is called scriptd; did you mean scripted?\n"
@@ -66,7 +66,7 @@ async def test_a_search_that_finds_nothing_of_an_agent_nobody_knows_says_so(serv
     assert await bullpen("search", "needle", "--agent", "scripted") == (0, "nothing found\n", "")
 
 
-async def test_a_time_without_a_zone_is_the_time_of_who_searches(server: Server) -> None:
+async def test_a_time_without_a_zone_is_in_the_zone_of_the_command_line(server: Server) -> None:
     await server.new_session(title="needle")
     await found(server, 1, q="needle")
     bullpen = Bullpen(server.environment() | {"TZ": "EAST-14"})
@@ -90,7 +90,7 @@ async def type_in(server: Server, worker: dict[str, Any], text: str) -> None:
                 return
 
 
-async def test_b6_what_a_terminal_printed_is_found_in_its_recording(server: Server) -> None:
+async def test_output_of_a_terminal_is_found_with_its_offset_in_the_recording(server: Server) -> None:
     session = await server.new_session(title="printing")
     worker = await server.new_terminal(session["id"])
     await type_in(server, worker, "printf 'grow\\033[1mths%s\\033[0m\\r\\n' $((40 + 2))\n")
@@ -107,7 +107,7 @@ async def test_b6_what_a_terminal_printed_is_found_in_its_recording(server: Serv
     await found(server, 1, q="growths42")
 
 
-async def test_b6_what_a_crowd_of_terminals_printed_is_found_in_all_of_them(server: Server) -> None:
+async def test_output_of_many_terminals_is_found_in_all_of_them(server: Server) -> None:
     session = await server.new_session(title="crowd")
     workers = [await server.new_terminal(session["id"]) for _ in range(60)]
     for number, worker in enumerate(workers):
@@ -116,7 +116,7 @@ async def test_b6_what_a_crowd_of_terminals_printed_is_found_in_all_of_them(serv
     assert {each["workerId"] for each in every} == {worker["id"] for worker in workers}
 
 
-async def test_b6_of_a_flood_the_end_is_found(server: Server) -> None:
+async def test_the_end_of_a_flood_of_output_is_found(server: Server) -> None:
     session = await server.new_session(title="flooding")
     worker = await server.new_terminal(session["id"])
     await type_in(server, worker, "seq 1000000 1700000; echo over$((40 + 2))\n")

@@ -9,7 +9,14 @@ import psutil
 import pytest
 
 from support.server import TOKEN, Server
-from web.people import bearing, log_in, new_code, new_token, printed_line, stranger
+from web.clients import (
+    anonymous_client,
+    bearer_headers,
+    log_in,
+    new_login_code,
+    new_token,
+    printed_login_line,
+)
 
 PUBLIC_FIELDS = (
     "/api/tokens",
@@ -65,28 +72,30 @@ class Search:
 
 async def work(server: Server) -> list[str]:
     """Uses, misuses and replaces every kind of secret; returns them."""
-    printed = (await printed_line(server)).partition("#code=")[2]
-    code, used_code = await new_code(server), await new_code(server)
+    printed = (await printed_login_line(server)).partition("#code=")[2]
+    code, used_code = await new_login_code(server), await new_login_code(server)
     keyed = await server.http.post("/api/tokens", json={"name": "keyed"}, headers={"Idempotency-Key": "k"})
     token = (await new_token(server))["token"]
     browser = await log_in(server)
     secrets = [TOKEN, printed, code, used_code, keyed.json()["token"], token, *browser.secrets]
-    async with stranger(server) as client:
+    async with anonymous_client(server) as client:
         login = await client.post("/api/login", json={"code": used_code}, headers={"Idempotency-Key": "k"})
         secrets += [login.json()["secret"], login.cookies["bullpen"]]
         client.cookies.clear()
         for secret in secrets:
             # In the wrong place, as people do.
-            await client.get(f"/api/sessions?token={secret}", headers=bearing(secret))
+            await client.get(f"/api/sessions?token={secret}", headers=bearer_headers(secret))
             await client.get(
                 f"/{secret}", headers={"Cookie": f"bullpen={secret}", "X-Bullpen-Secret": secret}
             )
-            await client.delete(f"/api/tokens/{secret}", headers=bearing(secret + "x"))
+            await client.delete(f"/api/tokens/{secret}", headers=bearer_headers(secret + "x"))
             await client.post("/api/login", json={"code": secret + "x"})
             await client.post("/api/sessions", content=f'{{"type": "{secret}', headers=browser.headers)
-        rotated = await client.post("/api/tokens/rotate", headers={**bearing(token), "Idempotency-Key": "k"})
+        rotated = await client.post(
+            "/api/tokens/rotate", headers={**bearer_headers(token), "Idempotency-Key": "k"}
+        )
         secrets.append(rotated.json()["token"])
-        server.http.headers.update(bearing(secrets[-1]))
+        server.http.headers.update(bearer_headers(secrets[-1]))
         server.token = secrets[-1]
     return secrets
 
@@ -125,7 +134,7 @@ async def look_around(server: Server) -> None:
 
 
 @pytest.mark.asyncio(loop_scope="session")
-async def test_the_search_would_find_one(house: Server) -> None:
+async def test_the_secret_search_finds_a_planted_secret(house: Server) -> None:
     await house.new_session(title="hunter2 in the database")
     planted = house.home / "logs" / "planted.log"
     planted.write_text("the token is hunter2")

@@ -54,7 +54,7 @@ async def test_a_permission_and_a_question_are_answered_and_a_turn_is_cancelled(
     assert (await talk.seen("turn_end"))["data"]["stopReason"] == "cancelled"
 
 
-async def test_the_queue_takes_its_orders_too(talk: Talk) -> None:
+async def test_the_queue_is_changed_over_the_socket_too(talk: Talk) -> None:
     async def waiting() -> list[str]:
         queue = await talk.server.call("GET", f"{talk.path}/queue")
         return [item["message"] for item in queue["messages"]]
@@ -97,7 +97,7 @@ async def test_the_queue_takes_its_orders_too(talk: Talk) -> None:
         {"type": "dance"},
     ],
 )
-async def test_an_order_that_makes_no_sense_is_refused_and_the_socket_stays(
+async def test_an_invalid_order_is_refused_and_the_socket_stays_open(
     talk: Talk, message: dict[str, Any]
 ) -> None:
     async with talk.server.socket(f"/ws/session/{talk.id}") as ws:
@@ -106,7 +106,7 @@ async def test_an_order_that_makes_no_sense_is_refused_and_the_socket_stays(
         assert (await order(ws, {"type": "cancel", "id": "y"}))["type"] == "ack"
 
 
-async def test_who_may_only_look_gives_no_orders(talk: Talk) -> None:
+async def test_the_orders_of_a_view_token_are_refused(talk: Talk) -> None:
     token = await talk.server.call("POST", "/api/tokens", 201, json={"name": "eyes", "scope": "view"})
     headers = {"Authorization": f"Bearer {token['token']}"}
     orders: list[dict[str, Any]] = [

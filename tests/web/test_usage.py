@@ -7,7 +7,7 @@ from support.server import Server
 from support.talk import Talk, define_scripted
 
 
-async def test_what_turns_used_is_told_by_day_and_turn_and_outlives_a_kill(server: Server) -> None:
+async def test_the_usage_of_turns_is_grouped_and_survives_a_kill(server: Server) -> None:
     cost = {"amount": 0.5, "currency": "USD"}
     update = {"sessionUpdate": "usage_update", "used": 100, "size": 1000, "cost": cost}
     await define_scripted(server, script={"prompts": [[{"do": "update", "update": update}]]})

@@ -9,18 +9,18 @@ from websockets.exceptions import InvalidStatus
 from bullpen.web.app import every_route
 from support.server import Server
 from support.tui import TuiTalk, define_tui
-from web.people import bearing, environment_of
-from web.test_matrix import filled
+from web.clients import bearer_headers, environment_of
+from web.test_access_matrix import with_unknown_ids
 
 
 async def report(server: Server, worker_id: str, token: str, activity: str = "asking") -> int:
     answer = await server.http.post(
-        f"/api/workers/{worker_id}/activity", json={"activity": activity}, headers=bearing(token)
+        f"/api/workers/{worker_id}/activity", json={"activity": activity}, headers=bearer_headers(token)
     )
     return answer.status_code
 
 
-async def test_a_worker_speaks_with_its_own_key_for_itself_and_for_nobody_else(server: Server) -> None:
+async def test_a_worker_key_reports_the_activity_of_its_own_worker_only(server: Server) -> None:
     await define_tui(server)
     talk, other = await asyncio.gather(TuiTalk.begin(server), TuiTalk.begin(server))
     worker, stranger = await talk.worker(), await other.worker()
@@ -34,14 +34,14 @@ async def test_a_worker_speaks_with_its_own_key_for_itself_and_for_nobody_else(s
     assert "asking" not in await other.activities()
 
 
-async def test_a_worker_s_key_opens_no_other_route_and_no_socket(server: Server) -> None:
+async def test_a_worker_key_opens_no_other_route_and_no_socket(server: Server) -> None:
     await define_tui(server)
     talk = await TuiTalk.begin(server)
-    headers = bearing(environment_of((await talk.worker())["pid"])["BULLPEN_ACTIVITY_TOKEN"])
+    headers = bearer_headers(environment_of((await talk.worker())["pid"])["BULLPEN_ACTIVITY_TOKEN"])
     for route in every_route():
         if isinstance(route, APIRoute) and route.path.startswith(("/api", "/metrics")):
             for method in route.methods or ():
-                path = filled(route.path.replace("{session_id}", talk.id))
+                path = with_unknown_ids(route.path.replace("{session_id}", talk.id))
                 if path not in ("/api/health", "/api/login"):
                     status = (await server.http.request(method, path, headers=headers)).status_code
                     assert status == 403, f"{method} {path} got {status}"
@@ -51,7 +51,7 @@ async def test_a_worker_s_key_opens_no_other_route_and_no_socket(server: Server)
                 pass
 
 
-async def test_a_key_that_was_changed_or_made_up_is_refused(server: Server) -> None:
+async def test_a_forged_worker_key_is_refused(server: Server) -> None:
     await define_tui(server)
     talk = await TuiTalk.begin(server)
     worker = await talk.worker()
@@ -62,7 +62,7 @@ async def test_a_key_that_was_changed_or_made_up_is_refused(server: Server) -> N
     assert await report(server, worker["id"], token) == 204
 
 
-async def test_the_key_of_a_run_that_is_over_says_nothing_any_more(server: Server) -> None:
+async def test_the_worker_key_of_an_ended_run_is_refused(server: Server) -> None:
     await define_tui(server)
     talk = await TuiTalk.begin(server)
     worker = await talk.worker()
@@ -75,7 +75,7 @@ async def test_the_key_of_a_run_that_is_over_says_nothing_any_more(server: Serve
     assert await report(server, worker["id"], environment_of(again["pid"])["BULLPEN_ACTIVITY_TOKEN"]) == 204
 
 
-async def test_a_shell_has_no_key_and_no_activity(server: Server) -> None:
+async def test_a_shell_has_no_worker_key_and_no_activity(server: Server) -> None:
     session = await server.new_session()
     shell = await server.new_terminal(session["id"])
     assert not any(name.startswith("BULLPEN_ACTIVITY") for name in environment_of(shell["pid"]))

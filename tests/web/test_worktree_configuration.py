@@ -33,7 +33,7 @@ async def test_a_filter_that_is_included_only_in_a_new_worktree_does_not_run(
     assert not canary.exists()
 
 
-async def test_a_missing_object_is_not_fetched_though_the_repository_allows_every_protocol(
+async def test_a_missing_object_is_not_fetched_even_if_the_repository_allows_every_protocol(
     house: House, canary: Path
 ) -> None:
     house.repo.write("missing.txt", "missing\n")

@@ -39,13 +39,13 @@ async def test_a_new_branch_gets_a_worktree_beside_the_repository(house: House, 
     assert house.repo.git("branch", "--show-current", cwd=path) == "feat/login\n"
 
 
-async def test_r60_a_workspace_bullpen_makes_has_mode_0750(house: House) -> None:
+async def test_a_new_worktree_has_mode_0750(house: House) -> None:
     path = Path((await house.add(branch="topic"))["path"])
     for directory in (path, path.parent):
         assert directory.stat().st_mode & 0o777 == 0o750
 
 
-async def test_a_repository_that_is_the_root_has_its_worktrees_inside_and_does_not_see_them(
+async def test_a_repository_that_is_the_root_has_ignored_worktrees_inside(
     server: Server, workspace: Path
 ) -> None:
     house = await House.register(server, Repo(workspace))
@@ -54,7 +54,7 @@ async def test_a_repository_that_is_the_root_has_its_worktrees_inside_and_does_n
     assert house.repo.git("status", "--porcelain") == ""
 
 
-async def test_an_existing_branch_is_checked_out_and_a_second_time_refused(house: House) -> None:
+async def test_an_existing_branch_is_checked_out_once_and_refused_a_second_time(house: House) -> None:
     house.repo.git("branch", "old")
     made = await house.add(branch="old", existing=True)
     assert made["branch"] == "old"
@@ -63,7 +63,7 @@ async def test_an_existing_branch_is_checked_out_and_a_second_time_refused(house
     assert len(await house.list()) == 2
 
 
-async def test_an_existing_branch_may_be_one_of_the_remote(house: House, tmp_path: Path) -> None:
+async def test_an_existing_branch_may_be_a_remote_branch(house: House, tmp_path: Path) -> None:
     other = Repo(tmp_path / "other")
     other.git("checkout", "-q", "-b", "theirs")
     head = other.commit("theirs")
@@ -73,7 +73,7 @@ async def test_an_existing_branch_may_be_one_of_the_remote(house: House, tmp_pat
     assert house.repo.git("rev-parse", "HEAD", cwd=Path(made["path"])).strip() == head
 
 
-async def test_r24_a_branch_that_exists_is_not_made_again_nor_changed(house: House) -> None:
+async def test_an_existing_branch_is_neither_created_again_nor_changed(house: House) -> None:
     house.repo.git("branch", "taken")
     before = house.repo.git("for-each-ref")
     refused = await house.add(409, branch="taken")
@@ -83,13 +83,13 @@ async def test_r24_a_branch_that_exists_is_not_made_again_nor_changed(house: Hou
     assert len(await house.list()) == 1
 
 
-async def test_a_branch_or_base_that_is_not_there_is_said(house: House) -> None:
+async def test_a_missing_branch_or_base_is_refused(house: House) -> None:
     assert (await house.add(400, branch="a", base="nowhere"))["message"].endswith("has no commit nowhere")
     assert (await house.add(404, branch="nowhere", existing=True))["error"] == "not_found"
     assert house.repo.git("branch") == "* main\n"
 
 
-async def test_the_name_comes_from_the_prompt_and_is_free(house: House) -> None:
+async def test_the_name_comes_from_the_prompt_and_is_unique(house: House) -> None:
     first = await house.add(prompt="Fix the *failing* tests, please! And then the rest of it")
     again = await house.add(prompt="Fix the *failing* tests, please! And then the rest of it")
     nameless = await house.add(prompt="你好")
@@ -98,7 +98,7 @@ async def test_the_name_comes_from_the_prompt_and_is_free(house: House) -> None:
     assert nameless["name"] == "work"
 
 
-async def test_what_worktreeinclude_names_is_copied_and_nothing_else(house: House) -> None:
+async def test_only_files_that_worktreeinclude_names_are_copied(house: House) -> None:
     repo = house.repo
     repo.write(".gitignore", ".env*\nnode_modules/\nsecret\n")
     repo.write(".worktreeinclude", "# local settings\n.env*\n!.env.old\nconfig/*.local\n")
@@ -119,7 +119,7 @@ async def test_what_worktreeinclude_names_is_copied_and_nothing_else(house: Hous
     assert not any(os.path.lexists(path / name) for name in left_out)
 
 
-async def test_s10_worktreeinclude_writes_nothing_where_a_link_of_the_branch_leads(
+async def test_worktreeinclude_writes_nothing_through_a_link_of_the_branch(
     house: House, workspace: Path
 ) -> None:
     outside = workspace / "outside"
@@ -146,9 +146,7 @@ async def test_the_setup_command_runs_in_the_worktree_with_the_repositorys_envir
     assert record.read_text() == f"{path}\n\n"
 
 
-async def test_a_setup_that_fails_takes_everything_back_and_says_what_it_said(
-    house: House, workspace: Path
-) -> None:
+async def test_a_failed_setup_is_undone_and_its_output_is_shown(house: House, workspace: Path) -> None:
     before = house.repo.git("for-each-ref")
     await house.set(setup="touch left; echo no such package >&2; exit 3")
     refused = await house.add(409, branch="topic")
@@ -161,7 +159,7 @@ async def test_a_setup_that_fails_takes_everything_back_and_says_what_it_said(
     assert (await house.add(branch="topic"))["name"] == "topic"
 
 
-async def test_a_request_that_comes_twice_makes_one_worktree(house: House, server: Server) -> None:
+async def test_a_repeated_request_creates_one_worktree(house: House, server: Server) -> None:
     answers = await asyncio.gather(
         *(
             server.http.post(house.url, json={"branch": "topic"}, headers={"Idempotency-Key": "k"})
@@ -175,7 +173,7 @@ async def test_a_request_that_comes_twice_makes_one_worktree(house: House, serve
     assert other.status_code == 409
 
 
-async def test_a_big_checkout_says_how_far_it_is(house: House) -> None:
+async def test_a_worktree_in_creation_shows_its_progress(house: House) -> None:
     await house.set(setup="until [ -e go ]; do sleep 0.02; done")
     adding = asyncio.ensure_future(house.add(branch="topic"))
     async with asyncio.timeout(30):
@@ -266,7 +264,7 @@ async def test_forced_removal_is_undone_byte_for_byte(house: House, server: Serv
     assert "refs/bullpen" not in house.repo.git("for-each-ref")
 
 
-async def test_what_is_in_the_way_of_a_restore_is_named_and_nothing_is_moved(house: House) -> None:
+async def test_an_obstacle_to_a_restore_is_named_and_nothing_is_moved(house: House) -> None:
     path = Path((await house.add(branch="topic"))["path"])
     await house.remove("topic")
     path.mkdir(parents=True)
@@ -279,7 +277,7 @@ async def test_what_is_in_the_way_of_a_restore_is_named_and_nothing_is_moved(hou
     await house.restore("topic", 404)
 
 
-async def test_of_two_removed_under_one_name_the_id_says_which(house: House) -> None:
+async def test_the_id_selects_one_of_two_removed_worktrees_with_one_name(house: House) -> None:
     await house.add(branch="one", name="spot")
     first = await house.remove("spot")
     await house.add(branch="two", name="spot")
@@ -319,7 +317,7 @@ async def test_cleanup_runs_before_removal_and_its_failure_keeps_the_worktree(
     assert not path.exists()
 
 
-async def test_a_worktree_somebody_works_in_is_not_removed(house: House, server: Server) -> None:
+async def test_a_worktree_with_a_running_worker_is_not_removed(house: House, server: Server) -> None:
     made = await house.add(branch="topic")
     session = await server.new_session(repoId=house.id, worktreeId="topic", locationPath=None)
     terminal = await server.new_terminal(session["id"])
@@ -330,7 +328,7 @@ async def test_a_worktree_somebody_works_in_is_not_removed(house: House, server:
     await house.remove("topic")
 
 
-async def test_a_worktree_is_not_removed_under_a_worker_of_a_session_that_lives_elsewhere(
+async def test_a_worktree_with_a_worker_of_a_session_in_another_directory_is_not_removed(
     house: House, server: Server
 ) -> None:
     path = Path((await house.add(branch="topic"))["path"])
@@ -345,7 +343,7 @@ async def test_a_worktree_is_not_removed_under_a_worker_of_a_session_that_lives_
     await house.remove("topic", force=True)
 
 
-async def test_a_worktree_in_which_somebody_began_during_its_cleanup_is_not_removed(
+async def test_a_worktree_in_which_a_worker_started_during_its_cleanup_is_not_removed(
     house: House, server: Server
 ) -> None:
     path = Path((await house.add(branch="topic"))["path"])
@@ -367,7 +365,7 @@ async def test_the_repositorys_own_directory_is_never_removed(house: House) -> N
 
 
 @pytest.mark.parametrize("victim", ["outside", "repo", "plain"])
-async def test_a_worktree_that_claims_another_directory_is_not_removed(
+async def test_a_worktree_whose_git_file_names_another_directory_is_not_removed(
     house: House, tmp_path: Path, workspace: Path, victim: str
 ) -> None:
     """`.git/worktrees/topic/gitdir` is a file an agent may write: it could name the home directory."""
@@ -381,7 +379,7 @@ async def test_a_worktree_that_claims_another_directory_is_not_removed(
     assert (target / "file").read_text() == "precious"
 
 
-async def test_a_trash_on_another_disk_gets_a_whole_copy(workspace: Path) -> None:
+async def test_a_trash_on_another_disk_gets_a_complete_copy(workspace: Path) -> None:
     shm = Path("/dev/shm")
     assert os.stat(shm).st_dev != os.stat(workspace).st_dev
     home = shm / f"bullpen-test-{os.getpid()}"
@@ -409,7 +407,7 @@ async def test_a_trash_on_another_disk_gets_a_whole_copy(workspace: Path) -> Non
 # What a person decides about a repository
 
 
-async def test_settings_of_a_repository_are_kept_and_values_of_its_environment_are_not_told(
+async def test_settings_of_a_repository_are_kept_and_its_environment_values_are_not_shown(
     house: House, server: Server
 ) -> None:
     told = await house.set(env={"KEY": "sekret", "OTHER": "x"}, setup="make", agentId="demo", name="site")
@@ -422,7 +420,7 @@ async def test_settings_of_a_repository_are_kept_and_values_of_its_environment_a
     await server.call("PATCH", f"/api/repositories/{house.id}", 404, json={"agentId": "nobody"})
 
 
-async def test_changes_of_a_repository_that_come_at_once_all_stand(house: House, server: Server) -> None:
+async def test_concurrent_changes_of_a_repository_are_all_kept(house: House, server: Server) -> None:
     changes: list[dict[str, Any]] = [{"env": {f"KEY_{n}": "x"}} for n in range(8)]
     changes += [{"queue": {"delay_seconds": 5}}, {"queue": {"max_size": 3}}, {"setup": "make"}]
     await asyncio.gather(*(house.set(**change) for change in changes))
@@ -433,7 +431,7 @@ async def test_changes_of_a_repository_that_come_at_once_all_stand(house: House,
         await server.restart()
 
 
-async def test_the_default_agent_and_environment_of_a_repository_are_those_of_its_sessions(
+async def test_sessions_use_the_default_agent_and_environment_of_their_repository(
     house: House, server: Server
 ) -> None:
     await house.set(agentId="demo", env={"COLOUR": "green"})

@@ -20,7 +20,7 @@ from support.pictures import png
 from support.scripted_agent.journal import message_of, read_journal
 from support.server import Server
 from support.talk import Talk, define_scripted
-from web.people import bearer
+from web.clients import new_token_headers
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -107,7 +107,7 @@ class Observer:
 # The recorder
 
 
-async def test_r44_a_session_has_a_directory_with_its_events_and_its_metadata(talk: Talk) -> None:
+async def test_a_recording_is_a_directory_with_events_and_metadata(talk: Talk) -> None:
     await talk.ask("[[chunk hello]]")
     place = await recorded(talk)
     assert {path.name for path in place.iterdir()} == {"events.jsonl", "metadata.json"}
@@ -116,7 +116,7 @@ async def test_r44_a_session_has_a_directory_with_its_events_and_its_metadata(ta
     assert (metadata(place)["id"], metadata(place)["completed"]) == (talk.id, False)
 
 
-async def test_r45_every_type_of_event_of_the_seed_is_recorded(talk: Talk) -> None:
+async def test_every_required_type_of_event_is_recorded(talk: Talk) -> None:
     place = talk.server.workspace / "r45"
     place.mkdir()
     (place / "seen.txt").write_text("x")
@@ -134,7 +134,7 @@ async def test_r45_every_type_of_event_of_the_seed_is_recorded(talk: Talk) -> No
     assert all({"seq", "type", "timestamp", "data"} <= set(line) for line in told)
 
 
-async def test_r46_its_end_marks_a_recording_completed(talk: Talk) -> None:
+async def test_the_end_of_a_session_marks_its_recording_completed(talk: Talk) -> None:
     assert metadata(await recorded(talk))["completed"] is False
     ended = await end(talk)
     said = metadata(await recorded(talk))
@@ -145,7 +145,7 @@ async def test_r46_its_end_marks_a_recording_completed(talk: Talk) -> None:
 # The player
 
 
-async def test_r47_a_player_goes_on_looks_ahead_seeks_and_goes_back(talk: Talk) -> None:
+async def test_a_player_steps_peeks_seeks_and_resets(talk: Talk) -> None:
     await talk.ask("[[stream n=3]] [[tool]]")
     await end(talk)
     player = ReplayPlayer.open(await recorded(talk))
@@ -167,7 +167,7 @@ async def test_r47_a_player_goes_on_looks_ahead_seeks_and_goes_back(talk: Talk) 
     player.close()
 
 
-async def test_r47_it_plays_in_the_real_timing_and_at_other_speeds(talk: Talk) -> None:
+async def test_a_player_plays_in_real_time_and_at_other_speeds(talk: Talk) -> None:
     await talk.ask("[[stream n=5 delay=0.05]]")
     player = ReplayPlayer.open(await recorded(talk))
     times = [moment.time for moment in player]
@@ -186,7 +186,7 @@ async def test_r47_it_plays_in_the_real_timing_and_at_other_speeds(talk: Talk) -
     player.close()
 
 
-async def test_what_was_played_adds_up_to_the_live_session(talk: Talk) -> None:
+async def test_the_played_events_fold_to_the_live_session(talk: Talk) -> None:
     await talk.ask("[[chunk a]] [[plan one]] [[tool]]")
     for message in ("[[chunk b]]", "[[chunk c]]"):
         await talk.server.call("POST", f"{talk.path}/queue/pause")
@@ -202,7 +202,7 @@ async def test_what_was_played_adds_up_to_the_live_session(talk: Talk) -> None:
 # Who owns what
 
 
-async def test_r48_who_owns_what_is_visible_in_the_modules() -> None:
+async def test_each_shared_resource_is_used_in_its_own_modules_only() -> None:
     """What the seed names has one module each, and what each owns nobody else touches."""
     assert _who_says("insert_values(connection, events,") == ["store/group.py"]  # the stored events
     assert _who_says("SpoolWriter(") == ["keeper/child.py"]  # what programs say
@@ -221,7 +221,7 @@ def _who_says(*words: str) -> list[str]:
 # Observers
 
 
-async def test_r49_an_observer_gets_every_event_with_its_seq(talk: Talk) -> None:
+async def test_a_viewer_gets_every_event_with_its_seq(talk: Talk) -> None:
     observer = Observer(talk)
     turn, _ = await asyncio.gather(talk.ask("[[stream n=20]] [[plan one]] [[tool]]"), observer.until(1))
     seen = await observer.until(turn["seq"])
@@ -229,7 +229,7 @@ async def test_r49_an_observer_gets_every_event_with_its_seq(talk: Talk) -> None
     assert seen == (await talk.events())[: turn["seq"]]
 
 
-async def test_r50_the_same_session_and_seq_are_the_same_event_everywhere_for_ever(talk: Talk) -> None:
+async def test_a_session_and_seq_name_the_same_event_in_every_output(talk: Talk) -> None:
     turn = await talk.ask("[[stream n=5]]")
     before = await talk.events()
     place = await recorded(talk)
@@ -244,14 +244,14 @@ async def test_r50_the_same_session_and_seq_are_the_same_event_everywhere_for_ev
     assert (await talk.events())[: len(before)] == before
 
 
-async def test_r51_a_client_says_the_last_seq_it_saw_and_gets_the_rest(talk: Talk) -> None:
+async def test_a_viewer_names_its_last_seq_and_gets_the_later_events(talk: Talk) -> None:
     turn = await talk.ask("[[stream n=5]]")
     for after in (0, 1, turn["seq"] // 2, turn["seq"] - 1):
         seen = await Observer(talk, after).until(turn["seq"])
         assert [event["seq"] for event in seen] == list(range(after + 1, turn["seq"] + 1))
 
 
-async def test_r52_many_observers_at_once_see_the_same(talk: Talk) -> None:
+async def test_many_viewers_at_once_get_the_same_events(talk: Talk) -> None:
     observers = [Observer(talk) for _ in range(12)]
     async with asyncio.TaskGroup() as tasks:
         for observer in observers:
@@ -262,7 +262,7 @@ async def test_r52_many_observers_at_once_see_the_same(talk: Talk) -> None:
     assert seen[0] == (await talk.events())[: turn["seq"]]
 
 
-async def test_r53_a_session_runs_with_no_observer(talk: Talk) -> None:
+async def test_a_session_continues_without_viewers(talk: Talk) -> None:
     async with talk.server.socket(f"/ws/session/{talk.id}"):
         await talk.prompt("[[sleep 0.2]] [[chunk alone]]")
         await talk.seen("turn_start")
@@ -321,7 +321,7 @@ async def with_titles(desk: Server, agent_id: str, *program: str) -> Queue:
     return queue
 
 
-async def test_r54_notices_have_the_names_of_the_seed_and_its_order(talk: Talk) -> None:
+async def test_queue_notices_have_their_documented_names_and_order(talk: Talk) -> None:
     queue = Queue(talk)
     await queue.order("pause")
     one, two = [await queue.add(f"[[chunk {word}]]") for word in ("one", "two")]
@@ -360,7 +360,7 @@ async def notices_until(talk: Talk, seq: int) -> list[dict[str, Any]]:
     return notices
 
 
-async def test_r54_a_title_comes_from_the_agents_own_command_or_from_the_words(desk: Server) -> None:
+async def test_a_title_comes_from_the_command_of_the_agent_or_from_the_message(desk: Server) -> None:
     queue = await with_titles(desk, "titler", "sh", "-c", 'pwd >&2; echo "  \\"A fine title\\""', "{prompt}")
     assert await queue.titled(await queue.add(LONG)) == "A fine title"
     short = await queue.add("fix it")
@@ -373,14 +373,16 @@ async def test_r54_a_title_comes_from_the_agents_own_command_or_from_the_words(d
 
 
 @pytest.mark.parametrize("program", [("false",), ("no-such-program",), ("true",)])
-async def test_r54_an_agent_that_gives_no_title_leaves_the_first_words(desk: Server, program: Any) -> None:
+async def test_without_a_title_from_the_agent_the_first_words_are_the_title(
+    desk: Server, program: Any
+) -> None:
     queue = await with_titles(desk, f"mute-{program[0]}", *program)
     title = await queue.titled(await queue.add(LONG))
     assert title.startswith("please please")
     assert title.endswith("…")
 
 
-async def test_r54_what_is_scheduled_waits_for_its_time_and_lets_the_others_by(talk: Talk) -> None:
+async def test_a_scheduled_message_waits_for_its_time_and_delays_no_other(talk: Talk) -> None:
     queue = Queue(talk)
     late = await queue.add("[[chunk late]]", scheduled_time="2999-01-01T00:00:00Z")
     assert late["scheduled_time"] == "2999-01-01T00:00:00.000Z"
@@ -399,7 +401,7 @@ async def test_r54_what_is_scheduled_waits_for_its_time_and_lets_the_others_by(t
         await talk.server.call("POST", f"{talk.path}/queue", 400, json=body)
 
 
-async def test_r54_attachments_reach_the_agent_with_their_message(desk: Server) -> None:
+async def test_images_of_a_queued_message_are_sent_to_the_agent(desk: Server) -> None:
     journal = await define_scripted(desk, "looker")
     talk = await Talk.begin(desk, "looker")
     image = (await desk.http.post(f"{talk.path}/images", content=png())).json()
@@ -412,7 +414,7 @@ async def test_r54_attachments_reach_the_agent_with_their_message(desk: Server) 
     assert [part["type"] for part in content if part["type"] == "image"] == ["image"]
 
 
-async def test_r54_a_post_wakes_an_agent_that_is_not_running(talk: Talk) -> None:
+async def test_a_queued_message_starts_an_agent_that_is_not_running(talk: Talk) -> None:
     await talk.ask("[[chunk here]]")
     await talk.prompt("[[exit code=3]]")
     await talk.seen("worker_failed")
@@ -426,7 +428,7 @@ async def test_r54_a_post_wakes_an_agent_that_is_not_running(talk: Talk) -> None
 # S-28
 
 
-async def test_s28_a_permission_shows_what_it_is_for_and_is_answered_once_from_two_devices(
+async def test_a_permission_shows_its_tool_call_and_is_answered_once_from_two_devices(
     desk: Server,
 ) -> None:
     params = {"toolCall": HIDDEN, "options": [{"optionId": "yes", "name": "OK", "kind": "allow_once"}]}
@@ -439,7 +441,7 @@ async def test_s28_a_permission_shows_what_it_is_for_and_is_answered_once_from_t
     permission = await talk.permission()
     assert permission["toolCall"] == HIDDEN
     path, body = f"{talk.path}/permissions/{permission['id']}", {"optionId": "yes"}
-    devices = [await bearer(desk, scope="operate") for _ in range(2)]
+    devices = [await new_token_headers(desk, scope="operate") for _ in range(2)]
     answers = await asyncio.gather(
         *(desk.http.post(path, json=body, headers=device) for device in devices for _ in range(2))
     )
@@ -458,7 +460,7 @@ async def test_s28_a_permission_shows_what_it_is_for_and_is_answered_once_from_t
     assert outcomes == [{"outcome": "selected", "optionId": "yes"}]
 
 
-async def test_s28_an_answer_that_comes_when_the_turn_is_over_is_refused(talk: Talk) -> None:
+async def test_an_answer_to_a_permission_after_its_turn_is_refused(talk: Talk) -> None:
     await talk.prompt("[[permission]]")
     permission = await talk.permission()
     await talk.server.call("POST", f"{talk.path}/cancel", 204)

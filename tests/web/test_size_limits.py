@@ -46,7 +46,7 @@ async def test_a_body_that_is_too_long_is_refused(frugal: Server, path: str) -> 
     assert await sessions(frugal) == before
 
 
-async def test_a_body_that_never_ends_is_refused_when_it_is_too_long(frugal: Server) -> None:
+async def test_an_endless_body_is_refused_when_it_is_too_long(frugal: Server) -> None:
     sent = 0
 
     async def pieces() -> AsyncIterator[bytes]:
@@ -62,7 +62,7 @@ async def test_a_body_that_never_ends_is_refused_when_it_is_too_long(frugal: Ser
     assert await sessions(frugal) == before
 
 
-async def test_a_body_that_says_it_is_huge_is_refused_before_it_comes(frugal: Server) -> None:
+async def test_a_body_with_a_huge_length_is_refused_before_it_arrives(frugal: Server) -> None:
     with socket.create_connection(("127.0.0.1", frugal.port), 10) as connection:
         head = f"POST /api/sessions HTTP/1.1\r\nHost: 127.0.0.1:{frugal.port}\r\n"
         head += f"Authorization: Bearer {frugal.token}\r\nContent-Length: 10000000000000\r\n\r\n"
@@ -70,7 +70,7 @@ async def test_a_body_that_says_it_is_huge_is_refused_before_it_comes(frugal: Se
         assert connection.recv(1000).startswith(b"HTTP/1.1 413 ")
 
 
-async def test_a_body_of_the_longest_kind_is_read(house: Server) -> None:
+async def test_a_body_of_the_maximum_length_is_accepted(house: Server) -> None:
     body = json.dumps({"title": "fits"}).ljust(MIB)
     assert (await house.http.post("/api/sessions", content=body, headers=JSON)).status_code == 201
 
@@ -85,7 +85,7 @@ async def test_a_compressed_body_is_not_unpacked(frugal: Server) -> None:
 
 
 @pytest.mark.parametrize("body", [b"[" * 200_000, b'{"title":' * 100_000, b"\xff\xfe", b"{", b"null", b"7"])
-async def test_a_body_that_is_nonsense_is_invalid(frugal: Server, body: bytes) -> None:
+async def test_a_malformed_body_is_invalid(frugal: Server, body: bytes) -> None:
     answer = await frugal.http.post("/api/sessions", content=body, headers=JSON)
     assert (answer.status_code, answer.json()["error"]) == (400, "invalid")
 
@@ -105,7 +105,7 @@ async def closed_with(ws: ClientConnection) -> int | None:
     return ws.close_code
 
 
-async def test_no_socket_is_ever_compressed_and_a_bomb_is_not_unpacked(frugal: Server) -> None:
+async def test_no_socket_is_compressed_and_a_compressed_frame_is_not_unpacked(frugal: Server) -> None:
     packer = zlib.compressobj(1, zlib.DEFLATED, -15)
     bomb = packer.compress(b"x" * (128 * MIB)) + packer.flush(zlib.Z_SYNC_FLUSH)
     async with frugal.socket("/ws/dashboard", compression="deflate") as ws:
@@ -115,21 +115,21 @@ async def test_no_socket_is_ever_compressed_and_a_bomb_is_not_unpacked(frugal: S
         assert await closed_with(ws) == 1002
 
 
-async def test_a_frame_that_says_it_is_huge_is_refused_before_it_comes(frugal: Server) -> None:
+async def test_a_frame_with_a_huge_length_is_refused_before_it_arrives(frugal: Server) -> None:
     for size in (LARGEST_FRAME + 1, 1 << 40):
         async with frugal.socket("/ws/dashboard") as ws:
             ws.transport.write(frame(b"", says=size))
             assert await closed_with(ws) == 1009
 
 
-async def test_a_message_in_many_pieces_is_refused_when_it_is_too_long(frugal: Server) -> None:
+async def test_a_fragmented_message_is_refused_when_it_is_too_long(frugal: Server) -> None:
     async with frugal.socket("/ws/dashboard") as ws:
         with contextlib.suppress(ConnectionClosed):  # it may hear of it while it still sends
             await ws.send(["x" * MIB] * 64)
         assert await closed_with(ws) == 1009
 
 
-async def test_who_sends_on_after_a_refusal_still_hears_why(frugal: Server) -> None:
+async def test_a_client_that_keeps_sending_still_receives_the_close_code(frugal: Server) -> None:
     async with frugal.socket("/ws/dashboard") as ws:
         ws.transport.pause_reading()
         wire = ws.transport.get_extra_info("socket")

@@ -12,7 +12,7 @@ def whole_numbers(parameter: dict[str, Any]) -> list[dict[str, Any]]:
     return [each for each in (schema, *schema.get("anyOf", ())) if each.get("type") == "integer"]
 
 
-async def test_a_number_no_database_holds_is_refused_or_clamped(server: Server) -> None:
+async def test_a_number_that_the_database_cannot_store_is_refused_or_clamped(server: Server) -> None:
     session = await server.new_session()
     worker = await server.new_terminal(session["id"])
     known = {"{session_id}": session["id"], "{worker_id}": worker["id"]}
@@ -34,7 +34,7 @@ async def test_a_number_no_database_holds_is_refused_or_clamped(server: Server) 
     assert asked >= 40
 
 
-async def test_how_far_somebody_has_seen_is_a_number_too(server: Server) -> None:
+async def test_the_seq_of_a_seen_request_is_limited_too(server: Server) -> None:
     session = await server.new_session()
     await server.call("POST", f"/api/sessions/{session['id']}/seen", 400, json={"seq": 1 << 63})
     await server.call("POST", f"/api/sessions/{session['id']}/seen", 204, json={"seq": MAX_SAFE_INTEGER})

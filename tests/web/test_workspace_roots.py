@@ -16,8 +16,8 @@ from bullpen.wire.event_lines import event_lines, read_line
 from support.repositories import Repo
 from support.server import Server
 from support.talk import Talk
-from web.people import Headers, bearer
-from web.test_export import exported, put
+from web.clients import Headers, new_token_headers
+from web.test_export import export_session, import_recording
 
 
 @pytest_asyncio.fixture
@@ -42,11 +42,11 @@ async def start(server: Server, directory: Path | str, who: Headers | None = Non
     return await ask(server, "POST", "/api/sessions", who, json={"locationPath": str(directory)})
 
 
-async def test_a_view_token_does_not_read_the_owners_token_from_a_session_without_a_place(
+async def test_a_view_token_cannot_read_the_owners_token_through_a_session_without_a_directory(
     free: Server,
 ) -> None:
     session = await free.call("POST", "/api/sessions", 201, json={})
-    view = await bearer(free, "view")
+    view = await new_token_headers(free, "view")
     for path in (".local/share/bullpen/token", ".local/share/bullpen/secret", ".ssh/id_ed25519"):
         answer = await ask(free, "GET", f"/api/sessions/{session['id']}/files/{path}", view)
         assert answer.status_code in (403, 404), answer.text
@@ -54,14 +54,14 @@ async def test_a_view_token_does_not_read_the_owners_token_from_a_session_withou
     assert os.stat(session["locationPath"]).st_mode & 0o777 == 0o750
 
 
-async def test_a_home_that_was_added_by_force_hides_the_data_directory_and_the_keys(free: Server) -> None:
+async def test_a_home_added_by_force_hides_the_data_directory_and_credentials(free: Server) -> None:
     refused = await ask(free, "POST", "/api/roots", json={"path": str(free.workspace)})
     assert refused.status_code == 403
     assert "bullpen roots add --force" in refused.json()["message"]
     await free.call("POST", "/api/roots", 201, json={"path": str(free.workspace), "force": True})
     session = (await start(free, free.workspace)).json()
     files = f"/api/sessions/{session['id']}/files"
-    view = await bearer(free, "view")
+    view = await new_token_headers(free, "view")
     for path in (".local/share/bullpen/token", ".local/share/bullpen", ".ssh/id_ed25519", ".ssh"):
         assert (await ask(free, "GET", f"{files}/{path}", view)).status_code == 403
     assert (await ask(free, "GET", f"{files}/.local/share/bullpen/token")).status_code == 403
@@ -71,9 +71,9 @@ async def test_a_home_that_was_added_by_force_hides_the_data_directory_and_the_k
 
 
 @pytest.mark.parametrize("scope", ["operate", "delegate"])
-async def test_the_data_directory_is_no_workspace_for_anybody(free: Server, scope: str) -> None:
+async def test_the_data_directory_is_no_workspace_with_any_token(free: Server, scope: str) -> None:
     await free.call("POST", "/api/roots", 201, json={"path": str(free.workspace), "force": True})
-    for who in (None, await bearer(free, scope)):
+    for who in (None, await new_token_headers(free, scope)):
         for directory in (free.home, free.home / "keeper", Path(f"/proc/self/root{free.home}")):
             assert (await start(free, directory, who)).status_code == 403
 
@@ -112,7 +112,7 @@ async def test_a_system_directory_is_never_a_root(free: Server, path: str) -> No
 
 
 @pytest.mark.parametrize("path", ["~nosuch", "~nosuch/x", "relative", "", "a\0b", "/" + "x" * 3000, "\ud800"])
-async def test_a_path_that_names_nothing_is_refused_in_a_sentence(free: Server, path: str) -> None:
+async def test_an_invalid_or_missing_path_is_refused(free: Server, path: str) -> None:
     for method, where, body in (
         ("POST", "/api/sessions", {"locationPath": path, "type": "quick"}),
         ("POST", "/api/repositories", {"path": path}),
@@ -128,7 +128,7 @@ async def test_a_path_that_names_nothing_is_refused_in_a_sentence(free: Server, 
 async def test_only_the_owner_adds_roots(free: Server, tmp_path: Path) -> None:
     repository = Repo(tmp_path / "project" / "repo").path
     for scope in ("operate", "view", "delegate"):
-        who = await bearer(free, scope)
+        who = await new_token_headers(free, scope)
         for method, path, body in (
             ("GET", "/api/roots", None),
             ("POST", "/api/roots", {"path": str(tmp_path / "project")}),
@@ -155,7 +155,7 @@ async def test_registering_a_repository_allows_it_and_its_worktrees(free: Server
     assert (await start(free, repository)).status_code == 403
 
 
-async def test_several_fixed_roots_are_a_hard_boundary_for_everyone(tmp_path: Path) -> None:
+async def test_several_fixed_roots_are_the_only_roots_for_every_caller(tmp_path: Path) -> None:
     roots = [tmp_path / "one", tmp_path / "two"]
     for each in (*roots, tmp_path / "three"):
         each.mkdir()
@@ -173,7 +173,7 @@ async def test_several_fixed_roots_are_a_hard_boundary_for_everyone(tmp_path: Pa
         await server.close()
 
 
-async def test_a_workspace_that_is_swapped_for_a_link_serves_nothing(free: Server, tmp_path: Path) -> None:
+async def test_a_workspace_replaced_by_a_link_serves_no_file(free: Server, tmp_path: Path) -> None:
     project, outside = tmp_path / "project", tmp_path / "outside"
     outside.mkdir()
     (outside / "secret").write_text("secret")
@@ -217,7 +217,7 @@ async def test_the_changes_of_a_home_that_is_a_repository_leave_out_protected_fi
     shown = {file["path"] for file in (await free.call("GET", path))["files"]}
     assert ".netrc" in shown
     assert not any(each.startswith((".local/share/bullpen/", "innocent")) for each in shown)
-    answer = await ask(free, "GET", path, await bearer(free, "view"))
+    answer = await ask(free, "GET", path, await new_token_headers(free, "view"))
     assert "password" not in answer.text
     assert "private-key" not in answer.text
 
@@ -226,7 +226,9 @@ async def test_an_imported_recording_has_no_workspace(server: Server, free: Serv
     session = await server.new_session()
     worker = await server.new_terminal(session["id"])
     await server.call("POST", f"/api/sessions/{session['id']}/complete")
-    assert (await put(free, session["id"], await exported(server, session["id"])))[0] == 201
+    assert (await import_recording(free, session["id"], await export_session(server, session["id"])))[
+        0
+    ] == 201
     await free.call("POST", "/api/roots", 201, json={"path": str(server.workspace)})
     path = f"/api/sessions/{session['id']}"
     for method, where, body in (
@@ -245,26 +247,28 @@ async def test_an_imported_recording_has_no_workspace(server: Server, free: Serv
     assert (await free.call("GET", path))["locationPath"] == str(server.workspace)
 
 
-async def test_an_imported_recording_does_not_choose_its_own_root(server: Server, free: Server) -> None:
+async def test_an_imported_recording_cannot_choose_its_workspace(server: Server, free: Server) -> None:
     """Its first event says that it lived in the root of the file system."""
     session = await server.new_session(title="t")
     await server.call("POST", f"/api/sessions/{session['id']}/complete")
-    hostile = with_location(await exported(server, session["id"]), str(server.workspace), "/")
-    assert (await put(free, session["id"], hostile))[0] == 201
+    hostile = with_location(await export_session(server, session["id"]), str(server.workspace), "/")
+    assert (await import_recording(free, session["id"], hostile))[0] == 201
     assert (await free.call("GET", f"/api/sessions/{session['id']}"))["locationPath"] == "/"
-    view = await bearer(free, "view")
+    view = await new_token_headers(free, "view")
     for path in ("files/etc/passwd", "files", "diff"):
         answer = await ask(free, "GET", f"/api/sessions/{session['id']}/{path}", view)
         assert answer.status_code == 409
 
 
-async def test_an_agent_does_not_go_back_to_a_conversation_of_an_imported_recording(
+async def test_an_agent_does_not_continue_a_conversation_of_an_imported_recording(
     server: Server, free: Server
 ) -> None:
     session = await server.new_session(agentId="demo")
     elsewhere = await Talk(server, session).seen("agent_session")
     await server.call("POST", f"/api/sessions/{session['id']}/complete")
-    assert (await put(free, session["id"], await exported(server, session["id"])))[0] == 201
+    assert (await import_recording(free, session["id"], await export_session(server, session["id"])))[
+        0
+    ] == 201
     await free.call("POST", "/api/roots", 201, json={"path": str(server.workspace)})
     body = {"locationPath": str(server.workspace), "agentId": "demo", "continueConversation": True}
     begun = await Talk(free, await free.new_session(**body)).seen("agent_session")

@@ -15,7 +15,7 @@ from bullpen.store.keys import CredentialStore
 from bullpen.web.derived_secrets import DerivedSecrets, fingerprint
 from bullpen.web.owner import OwnerToken
 from support.server import TOKEN, Server
-from web.people import Headers, bearer, bearing, new_token
+from web.clients import Headers, bearer_headers, new_token, new_token_headers
 
 SOON = 2.0  # seconds: what HARDENING.md allows
 
@@ -32,8 +32,10 @@ async def status(server: Server, headers: Headers) -> int:
     return (await server.http.get("/api/sessions", headers=headers)).status_code
 
 
-async def test_a_rotated_token_is_dead_at_once_with_its_sockets_and_after_a_restart(server: Server) -> None:
-    admin = await bearer(server)
+async def test_a_rotated_token_is_refused_at_once_and_after_a_restart_and_its_sockets_are_closed(
+    server: Server,
+) -> None:
+    admin = await new_token_headers(server)
     session = await server.new_session()
     worker = await server.new_terminal(session["id"])
     paths = [
@@ -49,39 +51,39 @@ async def test_a_rotated_token_is_dead_at_once_with_its_sockets_and_after_a_rest
             await ws.recv()
         answer = await server.call("POST", "/api/tokens/rotate", 200, headers=admin)
         async with asyncio.timeout(SOON):
-            assert await status(server, bearing(TOKEN)) == 401
+            assert await status(server, bearer_headers(TOKEN)) == 401
             codes = await asyncio.gather(*(closed(ws, within=SOON) for ws in sockets))
         assert codes == [4401] * 5
         await (await other.ping())  # another's socket stays
     token_file = server.home / "token"
     assert token_file.read_text() == answer["token"] + "\n"
     assert stat.S_IMODE(token_file.stat().st_mode) == 0o600
-    server.http.headers.update(bearing(answer["token"]))
+    server.http.headers.update(bearer_headers(answer["token"]))
     await server.restart()  # with the old one in BULLPEN_TOKEN
-    assert await status(server, bearing(TOKEN)) == 401
+    assert await status(server, bearer_headers(TOKEN)) == 401
     with pytest.raises(InvalidStatus):
         async with server.socket("/ws/dashboard"):
             pass
-    assert await status(server, bearing(answer["token"])) == 200
+    assert await status(server, bearer_headers(answer["token"])) == 200
     assert await status(server, admin) == 200
 
 
 @pytest.mark.asyncio(loop_scope="session")
-async def test_an_expired_token_loses_its_sockets(house: Server) -> None:
-    headers = await bearer(house, "view", expiresIn=1)
+async def test_the_sockets_of_an_expired_token_are_closed(house: Server) -> None:
+    headers = await new_token_headers(house, "view", expiresIn=1)
     async with house.socket("/ws/dashboard", headers=headers) as ws:
         await ws.recv()
         assert await closed(ws, within=10) == 4401
 
 
 @pytest.mark.asyncio(loop_scope="session")
-async def test_a_revoked_token_is_dead_with_a_socket_that_has_not_said_its_secret(house: Server) -> None:
+async def test_a_revoked_token_is_refused_and_its_sockets_are_closed(house: Server) -> None:
     token = await new_token(house, "view")
-    async with house.socket("/ws/dashboard", headers=bearing(token["token"])) as ws:
+    async with house.socket("/ws/dashboard", headers=bearer_headers(token["token"])) as ws:
         await ws.recv()
         await house.call("DELETE", f"/api/tokens/{token['id']}", 204)
         assert await closed(ws, within=SOON) == 4401
-    assert await status(house, bearing(token["token"])) == 401
+    assert await status(house, bearer_headers(token["token"])) == 401
 
 
 class Home:
@@ -105,7 +107,7 @@ async def home(tmp_path: Path):  # type: ignore[no-untyped-def]
         yield Home(tmp_path, CredentialStore(database))
 
 
-async def test_a_token_is_made_kept_and_replaced_by_a_given_one(home: Home) -> None:
+async def test_a_token_is_created_kept_and_replaced_by_a_configured_one(home: Home) -> None:
     await home.owner()
     made = home.token
     assert (await home.owner()).matches(fingerprint(made))
@@ -113,7 +115,7 @@ async def test_a_token_is_made_kept_and_replaced_by_a_given_one(home: Home) -> N
     assert home.token == "mine"
 
 
-async def test_a_rotation_cut_short_before_it_was_stored_has_not_happened(home: Home) -> None:
+async def test_a_rotation_interrupted_before_it_was_stored_has_no_effect(home: Home) -> None:
     await home.owner(given="old")
     write_private(home.path / "token.next", "new\n")
     assert (await home.owner()).matches(fingerprint("old"))
@@ -121,7 +123,7 @@ async def test_a_rotation_cut_short_before_it_was_stored_has_not_happened(home: 
 
 
 @pytest.mark.parametrize("given", ["old", None])
-async def test_a_rotation_cut_short_after_it_was_stored_is_finished(home: Home, given: str | None) -> None:
+async def test_a_rotation_interrupted_after_it_was_stored_is_finished(home: Home, given: str | None) -> None:
     await home.owner(given="old")
     write_private(home.path / "token.next", "new\n")
     await home.keys.retire(fingerprint("old"))

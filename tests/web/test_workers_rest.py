@@ -39,11 +39,11 @@ async def frames(talk: Talk, worker_id: str, *sent: dict[str, Any], until: str) 
     return seen
 
 
-async def test_r71_there_are_four_types_of_workers() -> None:
+async def test_there_are_four_types_of_workers() -> None:
     assert set(WORKER_TYPES) == {"agent", "terminal", "diff", "markdown"}
 
 
-async def test_r72_an_acp_agents_activity_follows_its_conversation(talk: Talk) -> None:
+async def test_the_activity_of_an_acp_agent_follows_its_conversation(talk: Talk) -> None:
     await talk.prompt("[[permission]]")
     permission = await talk.permission()
     assert (await talk.worker())["activity"] == "asking"
@@ -65,7 +65,7 @@ async def mortal(tmp_path: Path) -> AsyncIterator[Server]:
     await server.close()
 
 
-async def test_r73_sessions_and_workers_survive_a_restart_of_the_server(mortal: Server) -> None:
+async def test_sessions_and_workers_survive_a_restart_of_the_server(mortal: Server) -> None:
     server = mortal
     await define_scripted(server)
     talk = await Talk.begin(server)
@@ -79,7 +79,7 @@ async def test_r73_sessions_and_workers_survive_a_restart_of_the_server(mortal: 
     assert psutil.pid_exists(terminal["pid"])
 
 
-async def test_r74_r76_r77_a_reload_finds_the_screen_and_what_is_typed_is_put_out(talk: Talk) -> None:
+async def test_a_terminal_shows_typed_input_and_its_history_after_a_reload(talk: Talk) -> None:
     terminal = await talk.server.new_terminal(talk.id, role="reload")
     typed = {"type": "input", "data": "stty size; echo he''llo; exit\r"}
     first = await frames(
@@ -94,14 +94,14 @@ async def test_r74_r76_r77_a_reload_finds_the_screen_and_what_is_typed_is_put_ou
     assert "hello" in reloaded[0]["data"]
 
 
-async def test_r75_the_sockets_have_these_addresses(talk: Talk) -> None:
+async def test_the_sockets_have_their_documented_paths(talk: Talk) -> None:
     terminal = await talk.server.new_terminal(talk.id, role="addressed")
     assert (await frames(talk, terminal["id"], until="history"))[-1]["type"] == "history"
     async with talk.server.socket("/ws/dashboard") as ws:
         assert json.loads(await ws.recv())["type"] == "sessions"
 
 
-async def test_r78_a_living_agent_is_restarted_with_its_conversation_or_without(talk: Talk) -> None:
+async def test_a_running_agent_is_restarted_with_or_without_its_conversation(talk: Talk) -> None:
     await talk.ask("[[chunk remembered]]")
     before = await talk.worker()
     await talk.server.call("POST", f"{talk.path}/restart", 200, json={"continueConversation": True})
@@ -112,7 +112,7 @@ async def test_r78_a_living_agent_is_restarted_with_its_conversation_or_without(
     assert (await talk.worker())["run"] == 3
 
 
-async def test_r79_workers_are_listed_with_their_pids_and_deleted(talk: Talk) -> None:
+async def test_workers_are_listed_with_their_pids_and_deleted(talk: Talk) -> None:
     terminal = await talk.server.new_terminal(talk.id, role="listed")
     workers = (await talk.server.call("GET", f"{talk.path}/workers"))["workers"]
     assert all(psutil.pid_exists(worker["pid"]) for worker in workers)
@@ -122,7 +122,7 @@ async def test_r79_workers_are_listed_with_their_pids_and_deleted(talk: Talk) ->
     assert not psutil.pid_exists(terminal["pid"])
 
 
-async def test_r80_an_agent_id_makes_the_primary_worker_which_may_continue_a_conversation(
+async def test_an_agent_id_creates_the_primary_agent_which_may_continue_a_conversation(
     talk: Talk,
 ) -> None:
     before = await talk.seen("agent_session")
@@ -134,7 +134,7 @@ async def test_r80_an_agent_id_makes_the_primary_worker_which_may_continue_a_con
     await talk.server.call("DELETE", other.path)
 
 
-async def test_r81_any_agent_of_a_session_is_restarted_while_it_lives(talk: Talk) -> None:
+async def test_any_agent_of_a_session_can_be_restarted_while_it_runs(talk: Talk) -> None:
     body = {"type": "agent", "agentId": "scripted", "role": "second"}
     second = await talk.server.call("POST", f"{talk.path}/workers", 201, json=body)
     second = await talk.server.worker_in(talk.id, second["id"], "active")
@@ -156,9 +156,7 @@ async def test_r81_any_agent_of_a_session_is_restarted_while_it_lives(talk: Talk
 
 
 @pytest.mark.parametrize("path", ["", "/worker/{worker}"], ids=["events", "terminal"])
-async def test_who_looks_at_a_session_that_is_purged_is_told_that_it_is_gone(
-    house: Server, path: str
-) -> None:
+async def test_the_sockets_of_a_purged_session_are_closed_with_not_found(house: Server, path: str) -> None:
     session = await house.call("POST", "/api/sessions", json={"type": "quick"})
     workers = f"/api/sessions/{session['id']}/workers"
     worker = (await house.call("POST", workers, json={"type": "terminal"}))["id"]

@@ -90,7 +90,7 @@ def is_time(text: str) -> bool:
 # What is stored
 
 
-async def test_r13_a_session_row_has_its_id_repository_status_and_times(
+async def test_a_session_row_has_its_id_repository_status_and_times(
     talk: Talk, repository: dict[str, Any]
 ) -> None:
     with sqlite3.connect(f"file:{talk.server.home}/bullpen.db?mode=ro", uri=True) as database:
@@ -104,7 +104,7 @@ async def test_r13_a_session_row_has_its_id_repository_status_and_times(
     assert ("repositories", "repo_id", "id") in [key[2:5] for key in keys]
 
 
-async def test_r14_a_message_row_has_its_id_session_role_content_and_time(talk: Talk) -> None:
+async def test_a_message_has_its_id_session_role_content_and_time(talk: Talk) -> None:
     await talk.ask("[[chunk hello]] [[plan one]]")
     told = await messages(talk)
     assert {message["role"] for message in told} == {"user", "agent", "system"}
@@ -116,7 +116,7 @@ async def test_r14_a_message_row_has_its_id_session_role_content_and_time(talk: 
     assert len({message["id"] for message in told}) == len(told)
 
 
-async def test_r15_a_session_comes_with_its_messages_in_order_and_its_repository(
+async def test_a_session_is_shown_with_its_messages_in_order_and_its_repository(
     talk: Talk, repository: dict[str, Any]
 ) -> None:
     for word in ("one", "two"):
@@ -129,7 +129,7 @@ async def test_r15_a_session_comes_with_its_messages_in_order_and_its_repository
     assert times == sorted(times)
 
 
-async def test_r15_a_session_remembers_a_repository_that_was_forgotten(desk: Server) -> None:
+async def test_a_session_shows_its_repository_after_that_was_unregistered(desk: Server) -> None:
     repository = await register(desk, "forgotten")
     session = await desk.call("POST", "/api/sessions", 201, json={"repoId": repository["id"]})
     await desk.call("DELETE", f"/api/repositories/{repository['id']}", 204)
@@ -140,7 +140,7 @@ async def test_r15_a_session_remembers_a_repository_that_was_forgotten(desk: Ser
 # Status
 
 
-async def test_r16_an_active_session_takes_prompts_and_follows_activity(talk: Talk) -> None:
+async def test_an_active_session_accepts_prompts_and_its_update_time_changes(talk: Talk) -> None:
     before = await talk.server.call("GET", talk.path)
     await talk.ask("[[chunk x]]")
     after = await talk.server.call("GET", talk.path)
@@ -148,7 +148,7 @@ async def test_r16_an_active_session_takes_prompts_and_follows_activity(talk: Ta
     assert after["updatedAt"] > before["updatedAt"]
 
 
-async def test_r17_a_completed_session_takes_no_prompt_and_says_its_status(talk: Talk) -> None:
+async def test_a_completed_session_refuses_prompts_and_names_its_status(talk: Talk) -> None:
     session = await talk.server.call("POST", f"{talk.path}/complete", 200)
     assert (session["status"], session["endReason"]) == ("completed", "user_request")
     assert session["metadata"]["reason"] == "user_request"
@@ -161,14 +161,14 @@ async def test_r17_a_completed_session_takes_no_prompt_and_says_its_status(talk:
     assert "completed" in refused["message"]
 
 
-async def test_r18_a_cancelled_session_says_why_in_a_system_message(talk: Talk) -> None:
+async def test_a_cancelled_session_has_a_system_message_and_refuses_prompts(talk: Talk) -> None:
     session = await talk.server.call("DELETE", talk.path, 200)
     assert (session["status"], session["live"]) == ("cancelled", False)
     assert "cancelled" in (await contents(talk, "system", "text"))[-1]["text"]
     assert "cancelled" in (await talk.prompt("x", expect=409))["message"]
 
 
-async def test_r19_an_agent_that_cannot_work_ends_its_session_with_the_details(desk: Server) -> None:
+async def test_an_agent_that_cannot_start_ends_its_session_with_the_details(desk: Server) -> None:
     await define_scripted(desk, "broken", {"start": ["stderr text=no-key", "exit code=7"]})
     talk = Talk(desk, await desk.new_session(agentId="broken"))
     await talk.seen("session_end", status="error")
@@ -184,7 +184,7 @@ async def test_r19_an_agent_that_cannot_work_ends_its_session_with_the_details(d
 # Lists
 
 
-async def test_r20_the_list_is_the_newest_first_without_messages_twenty_a_page(desk: Server) -> None:
+async def test_the_list_has_the_newest_first_without_messages_twenty_per_page(desk: Server) -> None:
     made = [(await desk.new_session(title=f"number {number}"))["id"] for number in range(21)]
     first = await desk.call("GET", "/api/sessions", 200)
     assert (first["limit"], first["offset"], len(first["sessions"])) == (20, 0, 20)
@@ -194,7 +194,7 @@ async def test_r20_the_list_is_the_newest_first_without_messages_twenty_a_page(d
     assert second["sessions"][0]["id"] == made[0]
 
 
-async def test_r21_the_list_can_be_of_one_repository(talk: Talk, repository: dict[str, Any]) -> None:
+async def test_the_list_can_be_filtered_by_repository(talk: Talk, repository: dict[str, Any]) -> None:
     other = await talk.server.new_session()
     listed = await talk.server.call("GET", "/api/sessions", 200, params={"repoId": repository["id"]})
     ids = [each["id"] for each in listed["sessions"]]
@@ -203,7 +203,7 @@ async def test_r21_the_list_can_be_of_one_repository(talk: Talk, repository: dic
     assert {each["repoId"] for each in listed["sessions"]} == {repository["id"]}
 
 
-async def test_r22_the_list_can_be_of_several_statuses(desk: Server) -> None:
+async def test_the_list_can_be_filtered_by_several_statuses(desk: Server) -> None:
     made = [await desk.new_session() for _ in range(3)]
     await desk.call("POST", f"/api/sessions/{made[0]['id']}/complete", 200)
     await desk.call("DELETE", f"/api/sessions/{made[1]['id']}", 200)
@@ -219,7 +219,7 @@ async def test_r22_the_list_can_be_of_several_statuses(desk: Server) -> None:
 # Where it works
 
 
-async def test_r23_a_repository_exists_and_lies_inside_the_root(desk: Server, tmp_path: Path) -> None:
+async def test_a_repository_must_exist_and_be_inside_the_workspace_root(desk: Server, tmp_path: Path) -> None:
     nobody = await desk.call("POST", "/api/sessions", 404, json={"repoId": NOBODY})
     assert NOBODY in nobody["message"]
     outside = tmp_path / "outside"
@@ -228,7 +228,7 @@ async def test_r23_a_repository_exists_and_lies_inside_the_root(desk: Server, tm
     assert "workspace root" in refused["message"]
 
 
-async def test_r23_a_repository_that_was_moved_out_of_the_root_takes_no_session(
+async def test_a_repository_that_was_moved_out_of_the_root_gets_no_session(
     desk: Server, tmp_path: Path
 ) -> None:
     repository = await register(desk, "leaving")
@@ -239,7 +239,7 @@ async def test_r23_a_repository_that_was_moved_out_of_the_root_takes_no_session(
     assert refused["error"] == "forbidden"
 
 
-async def test_r24_the_agent_starts_in_its_workspace_and_that_is_logged(
+async def test_the_agent_starts_in_its_workspace_and_its_start_is_logged(
     talk: Talk, repository: dict[str, Any]
 ) -> None:
     worker = await talk.worker()
@@ -256,7 +256,9 @@ async def test_r24_the_agent_starts_in_its_workspace_and_that_is_logged(
 
 
 @pytest.mark.parametrize("escape", ["..", "a/../../x", "link", "/etc", "link/../.."])
-async def test_r25_an_escape_is_refused_and_logged_as_a_security_event(desk: Server, escape: str) -> None:
+async def test_a_path_out_of_the_root_is_refused_and_logged_as_a_security_event(
+    desk: Server, escape: str
+) -> None:
     link = desk.workspace / "link"
     if not link.is_symlink():
         link.symlink_to("/etc")
@@ -270,25 +272,25 @@ async def test_r25_an_escape_is_refused_and_logged_as_a_security_event(desk: Ser
 # What messages look like
 
 
-async def test_r26_what_the_user_said_is_text(talk: Talk) -> None:
+async def test_a_prompt_is_a_text_message_of_the_user(talk: Talk) -> None:
     await talk.ask("fix the build")
     assert await contents(talk, "user", "text") == [{"type": "text", "text": "fix the build"}]
 
 
-async def test_r27_what_the_agent_said_is_text_that_may_be_partial(talk: Talk) -> None:
+async def test_an_answer_is_a_text_message_of_the_agent_that_may_be_partial(talk: Talk) -> None:
     await talk.ask("[[chunk Hel]] [[sleep 0.2]] [[chunk lo]]")
     said = await contents(talk, "agent", "text")
     assert "".join(each["text"] for each in said) == "Hello"
     assert [each["partial"] for each in said] == [*[True] * (len(said) - 1), False]
 
 
-async def test_r28_a_plan_has_steps(talk: Talk) -> None:
+async def test_a_plan_is_a_message_with_steps(talk: Talk) -> None:
     await talk.ask("[[plan 'look mend']]")
     (plan,) = await contents(talk, "system", "plan")
     assert [step["content"] for step in plan["steps"]] == ["look", "mend"]
 
 
-async def test_r29_a_tool_has_its_name_arguments_and_result(talk: Talk) -> None:
+async def test_a_tool_call_is_a_message_with_name_arguments_and_result(talk: Talk) -> None:
     call = '[[tool toolCallId=c title=grep \'rawInput={"q":"x"}\' status=in_progress]]'
     await talk.ask(call + "[[tool_update toolCallId=c status=completed 'rawOutput={\"hits\":2}']]")
     announced, finished = await contents(talk, "system", "tool")
@@ -300,7 +302,9 @@ async def test_r29_a_tool_has_its_name_arguments_and_result(talk: Talk) -> None:
 
 
 @pytest.mark.parametrize("name", ["repoId", "repositoryId"])
-async def test_r30_a_session_is_made_with_201(desk: Server, repository: dict[str, Any], name: str) -> None:
+async def test_creating_a_session_answers_201_with_the_session(
+    desk: Server, repository: dict[str, Any], name: str
+) -> None:
     session = await desk.call("POST", "/api/sessions", 201, json={name: repository["id"]})
     assert is_uuid(session["id"])
     assert (session["repoId"], session["status"]) == (repository["id"], "active")
@@ -308,7 +312,7 @@ async def test_r30_a_session_is_made_with_201(desk: Server, repository: dict[str
     assert is_time(session["createdAt"])
 
 
-async def test_r31_the_list_says_how_many_there_are_and_which_these_are(desk: Server) -> None:
+async def test_the_list_has_the_total_the_limit_and_the_offset(desk: Server) -> None:
     for _ in range(3):
         await desk.new_session()
     page = await desk.call("GET", "/api/sessions", 200, params={"limit": 2, "offset": 1})
@@ -317,14 +321,14 @@ async def test_r31_the_list_says_how_many_there_are_and_which_these_are(desk: Se
     assert page["total"] >= 3
 
 
-async def test_r32_a_session_is_shown_and_one_that_is_not_is_404(talk: Talk) -> None:
+async def test_a_session_is_shown_and_an_unknown_one_is_404(talk: Talk) -> None:
     detail = await talk.server.call("GET", talk.path, 200)
     assert {"id", "repoId", "status", "createdAt", "updatedAt", "messages", "repo"} <= set(detail)
     missing = await talk.server.call("GET", f"/api/sessions/{NOBODY}", 404)
     assert missing["error"] == "not_found"
 
 
-async def test_r33_a_prompt_is_accepted_at_once(talk: Talk) -> None:
+async def test_a_prompt_is_accepted_before_its_turn_ends(talk: Talk) -> None:
     prompted = await talk.prompt("[[wait_cancel]]")
     assert set(prompted) == {"promptId", "seq", "queued"}
     assert (await messages(talk))[-1]["content"] == {"type": "text", "text": "[[wait_cancel]]"}
@@ -334,7 +338,7 @@ async def test_r33_a_prompt_is_accepted_at_once(talk: Talk) -> None:
     assert (await contents(talk, "system", "text"))[-1]["text"] == "the turn was cancelled"
 
 
-async def test_r34_messages_can_be_asked_for_since_a_time(talk: Talk) -> None:
+async def test_messages_can_be_filtered_by_time(talk: Talk) -> None:
     await talk.ask("[[chunk one]]")
     before = await messages(talk)
     await talk.ask("[[chunk two]]")
@@ -345,7 +349,7 @@ async def test_r34_messages_can_be_asked_for_since_a_time(talk: Talk) -> None:
     assert wrong["error"] == "invalid"
 
 
-async def test_r35_delete_cancels_the_turn_ends_the_agent_and_answers_with_the_session(talk: Talk) -> None:
+async def test_delete_cancels_the_turn_ends_the_agent_and_answers_with_the_session(talk: Talk) -> None:
     await talk.prompt("[[wait_cancel]]")
     pid = (await talk.worker())["pid"]
     session = await talk.server.call("DELETE", talk.path, 200)
@@ -363,7 +367,7 @@ async def test_r35_delete_cancels_the_turn_ends_the_agent_and_answers_with_the_s
 # Limits
 
 
-async def test_r36_one_session_too_many_is_told_to_come_again(desk: Server) -> None:
+async def test_a_session_beyond_the_limit_is_refused_with_a_retry_time(desk: Server) -> None:
     made = [await Talk.begin(desk) for _ in range(LIMIT)]
     body = {"locationPath": str(desk.workspace), "agentId": "scripted"}
     refused = await desk.http.post("/api/sessions", json=body)
@@ -376,7 +380,7 @@ async def test_r36_one_session_too_many_is_told_to_come_again(desk: Server) -> N
         await desk.call("DELETE", each.path, 200)
 
 
-async def test_r37_a_freed_slot_can_be_used_and_that_is_logged(desk: Server) -> None:
+async def test_a_freed_slot_can_be_used_and_is_logged(desk: Server) -> None:
     made = [await Talk.begin(desk) for _ in range(LIMIT)]
     await desk.call("POST", f"{made[0].path}/complete", 200)
     made.append(await Talk.begin(desk))
@@ -398,7 +402,7 @@ async def sleepy_house(tmp_path: Path) -> AsyncIterator[QuietHouse]:
     await asyncio.to_thread(end_processes_of, house.home)
 
 
-async def test_r38_an_idle_session_is_cancelled_and_completed(sleepy_house: QuietHouse) -> None:
+async def test_an_idle_session_is_cancelled_and_completed(sleepy_house: QuietHouse) -> None:
     session = await sleepy_house.session("scripted")
     snapshot = await until(session, lambda s: s.status is not SessionStatus.ACTIVE)
     assert snapshot.status is SessionStatus.COMPLETED
@@ -410,7 +414,7 @@ async def test_r38_an_idle_session_is_cancelled_and_completed(sleepy_house: Quie
     assert message_of(records[-1])["method"] == "session/cancel"
 
 
-async def test_r39_activity_resets_the_idle_time(sleepy_house: QuietHouse) -> None:
+async def test_activity_resets_the_idle_time(sleepy_house: QuietHouse) -> None:
     session = await sleepy_house.session("scripted")
     for _ in range(4):
         await turn(session, "[[sleep 0.4]]")  # longer in all than an idle session lives
@@ -418,7 +422,7 @@ async def test_r39_activity_resets_the_idle_time(sleepy_house: QuietHouse) -> No
     await until(session, lambda s: s.end_reason == "idle_timeout")
 
 
-async def test_r40_the_idle_time_is_set_in_minutes() -> None:
+async def test_the_idle_time_is_set_in_minutes() -> None:
     assert config.load(env={"HOME": "/"}).idle_timeout == 30
     assert config.load(env={"HOME": "/", "AGENT_SESSION_IDLE_TIMEOUT": "7"}).idle_timeout == 7
 
@@ -426,7 +430,7 @@ async def test_r40_the_idle_time_is_set_in_minutes() -> None:
 # The schema
 
 
-async def test_r41_sessions_and_their_repository_are_tables_with_a_foreign_key(desk: Server) -> None:
+async def test_the_sessions_table_has_a_foreign_key_to_repositories(desk: Server) -> None:
     look = inspect(create_engine(f"sqlite:///{desk.home}/bullpen.db"))
     columns = {column["name"] for column in look.get_columns("sessions")}
     assert {"id", "repo_id", "status", "created_at", "updated_at"} <= columns
@@ -434,14 +438,14 @@ async def test_r41_sessions_and_their_repository_are_tables_with_a_foreign_key(d
     assert [key["referred_table"] for key in look.get_foreign_keys("sessions")] == ["repositories"]
 
 
-async def test_r42_messages_are_a_table_with_a_foreign_key_to_their_session(desk: Server) -> None:
+async def test_the_messages_table_has_a_foreign_key_to_sessions(desk: Server) -> None:
     look = inspect(create_engine(f"sqlite:///{desk.home}/bullpen.db"))
     columns = {column["name"] for column in look.get_columns("messages")}
     assert {"id", "session_id", "role", "content", "timestamp"} <= columns
     assert [key["referred_table"] for key in look.get_foreign_keys("messages")] == ["sessions"]
 
 
-async def test_r43_indexes_are_there_and_migrations_go_up_and_down(desk: Server, tmp_path: Path) -> None:
+async def test_migrations_create_and_remove_the_indexes(desk: Server, tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/bullpen.db"
     schema.prepare(url)
 

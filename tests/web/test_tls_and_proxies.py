@@ -15,7 +15,7 @@ from bullpen.main import check_listening
 from bullpen.web.proxies import TrustedProxies
 from support.server import Server
 from support.tls import Certificate, TlsServer
-from web.people import Browser, printed_url
+from web.clients import LoggedInBrowser, printed_url
 
 
 async def test_with_a_certificate_everything_is_encrypted(tls_server: TlsServer) -> None:
@@ -26,7 +26,7 @@ async def test_with_a_certificate_everything_is_encrypted(tls_server: TlsServer)
         base_url=tls_server.url, verify=tls_server.context, trust_env=False
     ) as client:
         login = {"json": {"code": code["code"]}, "headers": {"Origin": tls_server.url}}
-        browser = Browser(await client.post("/api/login", **login))  # type: ignore[arg-type]
+        browser = LoggedInBrowser(await client.post("/api/login", **login))  # type: ignore[arg-type]
     assert "Secure" in browser.set_cookie
     address = f"wss://127.0.0.1:{tls_server.port}/ws/dashboard"
     headers = {**browser.cookie, "Origin": tls_server.url}
@@ -41,7 +41,7 @@ async def test_with_a_certificate_everything_is_encrypted(tls_server: TlsServer)
 
 
 @pytest.mark.parametrize("broken", ["missing", "no certificate", "another key", "locked"])
-def test_a_certificate_that_cannot_be_used_is_told_in_a_sentence(
+def test_a_certificate_that_cannot_be_used_is_refused_in_a_sentence(
     tmp_path: Path, certificate: Certificate, broken: str
 ) -> None:
     settings = certificate.settings
@@ -60,7 +60,7 @@ def test_a_certificate_that_cannot_be_used_is_told_in_a_sentence(
         check_listening(load(env={"HOME": str(tmp_path), **settings}))
 
 
-def test_a_certificate_that_can_be_used_is(tmp_path: Path, certificate: Certificate) -> None:
+def test_a_valid_certificate_is_accepted(tmp_path: Path, certificate: Certificate) -> None:
     check_listening(load(env={"HOME": str(tmp_path), "BULLPEN_HOST": "0.0.0.0", **certificate.settings}))
 
 
@@ -73,10 +73,10 @@ def behind(tmp_path: Path, workspace: Path, trusted: str) -> Server:
     return Server(tmp_path / "home", workspace, settings)
 
 
-async def login_through(server: Server, headers: dict[str, str]) -> Browser:
+async def login_through(server: Server, headers: dict[str, str]) -> LoggedInBrowser:
     code = await server.call("POST", "/api/login-codes", 201, headers=headers)
     async with httpx.AsyncClient(base_url=server.url, trust_env=False) as client:
-        return Browser(await client.post("/api/login", json={"code": code["code"]}, headers=headers))
+        return LoggedInBrowser(await client.post("/api/login", json={"code": code["code"]}, headers=headers))
 
 
 def peers(server: Server) -> list[str]:
@@ -84,7 +84,9 @@ def peers(server: Server) -> list[str]:
     return [said["peer"] for said in map(json.loads, lines) if "peer" in said]
 
 
-async def test_a_trusted_proxy_tells_who_comes_how_and_to_which_name(tmp_path: Path, workspace: Path) -> None:
+async def test_a_trusted_proxy_gives_the_client_the_scheme_and_the_host(
+    tmp_path: Path, workspace: Path
+) -> None:
     server = behind(tmp_path, workspace, "127.0.0.1")
     await server.start()
     try:
@@ -111,7 +113,7 @@ async def test_a_trusted_proxy_tells_who_comes_how_and_to_which_name(tmp_path: P
 
 
 @pytest.mark.asyncio(loop_scope="session")
-async def test_what_any_other_peer_forwards_is_not_believed(house: Server) -> None:
+async def test_headers_forwarded_by_an_untrusted_peer_are_ignored(house: Server) -> None:
     browser = await login_through(house, FORWARDED)
     assert "Secure" not in browser.set_cookie
     assert "203.0.113.9" not in peers(house)
@@ -151,19 +153,19 @@ TRUSTED = ["10.0.0.0/8", "::1"]
         ("127.0.0.1", "203.0.113.9", "127.0.0.1"),
     ],
 )
-async def test_the_client_is_the_last_address_that_no_trusted_proxy_has(
+async def test_the_client_is_the_last_address_that_is_not_a_trusted_proxy(
     peer: str, forwarded: str, client: str
 ) -> None:
     assert (await seen(TRUSTED, peer, x_forwarded_for=forwarded))["client"][0] == client
 
 
 @pytest.mark.parametrize("scheme", ["ftp", "javascript", "https, http", ""])
-async def test_a_scheme_that_is_none_is_not_believed(scheme: str) -> None:
+async def test_an_invalid_forwarded_scheme_is_ignored(scheme: str) -> None:
     assert (await seen(TRUSTED, "10.0.0.1", x_forwarded_proto=scheme))["scheme"] == "http"
     assert (await seen(TRUSTED, "10.0.0.1", x_forwarded_proto="https"))["scheme"] == "https"
 
 
 @pytest.mark.parametrize("wrong", ["*", "proxy.example", "10.0.0.1/33", "10.0.0.1/8"])
-def test_a_proxy_that_is_no_address_is_refused(wrong: str) -> None:
+def test_a_trusted_proxy_that_is_not_an_address_is_refused(wrong: str) -> None:
     with pytest.raises(Invalid, match="trusted_proxies has"):
         TrustedProxies(None, [wrong])  # type: ignore[arg-type]

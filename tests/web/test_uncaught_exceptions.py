@@ -58,7 +58,7 @@ async def test_an_exception_of_a_thread_is_logged(loop: asyncio.AbstractEventLoo
 
 
 @pytest.mark.parametrize("sign", [logs.ESCAPED, "Traceback (most recent call last):", "internal error"])
-async def test_a_mistake_in_the_log_of_a_server_fails_its_test(
+async def test_an_internal_error_in_the_log_of_a_server_fails_its_test(
     tmp_path: Path, workspace: Path, sign: str
 ) -> None:
     server = Server(tmp_path / "home", workspace)
@@ -69,7 +69,7 @@ async def test_a_mistake_in_the_log_of_a_server_fails_its_test(
     await server.close()
 
 
-def test_a_mistake_of_a_keeper_is_found(tmp_path: Path) -> None:
+def test_a_traceback_in_the_log_of_a_keeper_is_found(tmp_path: Path) -> None:
     (tmp_path / "keeper").mkdir()
     (tmp_path / "keeper" / "k.log").write_text("Traceback (most recent call last):\nOSError\n")
     assert find_mistake("", tmp_path) == "Traceback (most recent call last):\nOSError"

@@ -35,7 +35,7 @@ async def reads(talk: Talk, worker_id: str, word: str) -> None:
             await asyncio.sleep(0.02)
 
 
-async def test_r1_each_agent_has_one_record_with_its_process_its_connection_and_its_output(
+async def test_each_agent_has_one_record_with_its_process_and_its_output(
     talk: Talk,
 ) -> None:
     ids = {role: await new_agent(talk, role) for role in ("first", "second")}
@@ -56,7 +56,7 @@ async def test_r1_each_agent_has_one_record_with_its_process_its_connection_and_
     }
 
 
-async def test_r3_the_six_words_of_an_agent_are_readable(talk: Talk) -> None:
+async def test_the_status_of_an_agent_follows_its_state(talk: Talk) -> None:
     assert (await talk.server.call("GET", f"{talk.path}/workers"))["workers"] == []  # idle: nobody works
     await define_scripted(talk.server, "slow", {"on": {"initialize": [{"do": "silent"}]}})
     body = {"type": "agent", "agentId": "slow", "role": "slow"}

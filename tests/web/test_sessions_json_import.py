@@ -35,7 +35,7 @@ async def take(server: Server, *entries: Any) -> dict[str, Any]:
     return imported
 
 
-def test_r82_the_old_format_is_read_as_one_agent_in_a_session(tmp_path: Path) -> None:
+def test_the_old_format_is_read_as_one_agent_in_a_session(tmp_path: Path) -> None:
     quick, tree = read_saved(old("a", tmp_path)), read_saved(old("b", tmp_path, repositoryId="r"))
     assert (quick.type, quick.repository_id, quick.worktree_id) == ("quick", None, None)
     assert (tree.type, tree.repository_id, tree.worktree_id) == ("worktree", "r", str(tmp_path))
@@ -44,12 +44,12 @@ def test_r82_the_old_format_is_read_as_one_agent_in_a_session(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("entry", [7, None, [], {}, {"id": 1}, {"id": "x", "type": "quick", "workers": 3}])
-def test_an_entry_nobody_can_read_is_refused(entry: Any) -> None:
+def test_an_invalid_entry_is_refused(entry: Any) -> None:
     with pytest.raises(Invalid):
         read_saved(entry)
 
 
-async def test_r82_both_formats_are_taken_once_and_can_be_restarted(server: Server) -> None:
+async def test_sessions_of_both_formats_are_imported_once_and_can_be_restarted(server: Server) -> None:
     await define_scripted(server)
     place = server.workspace / "project"
     place.mkdir()
@@ -87,7 +87,7 @@ async def test_r82_both_formats_are_taken_once_and_can_be_restarted(server: Serv
     await server.worker_in(first["id"], terminal, "active")
 
 
-async def test_what_cannot_be_taken_is_left_with_a_reason_and_harms_no_other(server: Server) -> None:
+async def test_an_entry_that_cannot_be_imported_is_skipped_with_a_reason(server: Server) -> None:
     here = server.workspace
     strange = saved(
         "strange", here, worker("w", "web", "Browser"), worker("v", "agent", "Who", agentId="who")
@@ -105,7 +105,7 @@ async def test_what_cannot_be_taken_is_left_with_a_reason_and_harms_no_other(ser
     assert "not registered" in notes["tree"][0]
 
 
-async def test_an_id_that_is_a_uuid_stays_and_the_session_survives_a_restart(server: Server) -> None:
+async def test_a_uuid_is_kept_as_the_id_and_the_session_survives_a_restart(server: Server) -> None:
     id = "3f2504e0-4f89-41d3-9a0c-0305e82c3301"
     await take(server, saved(id, server.workspace, worker("w", "terminal", "Shell")))
     await server.restart()
@@ -114,7 +114,7 @@ async def test_an_id_that_is_a_uuid_stays_and_the_session_survives_a_restart(ser
     assert (await take(server, saved(id, server.workspace)))["taken"] == []
 
 
-async def test_the_command_says_what_it_took_and_what_not(server: Server, tmp_path: Path) -> None:
+async def test_the_command_prints_imported_and_skipped_entries(server: Server, tmp_path: Path) -> None:
     bullpen = Bullpen(server.environment())
     file = tmp_path / "sessions.json"
     file.write_text(json.dumps([old("a", server.workspace), saved("b", Path("/etc"))]))
