@@ -1,4 +1,4 @@
-"""Seed 000 by number, as far as the server shows it: one record for each agent, and a word for its state."""
+"""Each agent has one record, and the `status` of the record follows the state of the agent."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -16,60 +16,67 @@ SECONDS = 30.0
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def talk(house: Server) -> AsyncIterator[Talk]:
-    await define_scripted(house)
-    talk = Talk(house, await house.new_session(title="seed 000"))
-    yield talk
-    await house.call("DELETE", talk.path)
+async def conversation(shared_server: Server) -> AsyncIterator[Talk]:
+    await define_scripted(shared_server)
+    conversation = Talk(shared_server, await shared_server.new_session(title="agent records"))
+    yield conversation
+    await shared_server.call("DELETE", conversation.path)
 
 
-async def new_agent(talk: Talk, role: str) -> str:
+async def new_agent(conversation: Talk, role: str) -> str:
     body = {"type": "agent", "agentId": "scripted", "role": role}
-    worker_id: str = (await talk.server.call("POST", f"{talk.path}/workers", 201, json=body))["id"]
+    worker_id: str = (await conversation.server.call("POST", f"{conversation.path}/workers", 201, json=body))[
+        "id"
+    ]
     return worker_id
 
 
-async def reads(talk: Talk, worker_id: str, word: str) -> None:
+async def wait_for_status(conversation: Talk, worker_id: str, status: str) -> None:
+    """Wait until the record of a worker has this status."""
     async with asyncio.timeout(SECONDS):
-        while (await talk.server.call("GET", f"{talk.path}/workers/{worker_id}"))["status"] != word:
+        while (await conversation.server.call("GET", f"{conversation.path}/workers/{worker_id}"))[
+            "status"
+        ] != status:
             await asyncio.sleep(0.02)
 
 
 async def test_each_agent_has_one_record_with_its_process_and_its_output(
-    talk: Talk,
+    conversation: Talk,
 ) -> None:
-    ids = {role: await new_agent(talk, role) for role in ("first", "second")}
+    ids = {role: await new_agent(conversation, role) for role in ("first", "second")}
     for role, worker_id in ids.items():
-        await reads(talk, worker_id, "connected")
-        prompted = await talk.prompt(f"[[chunk I am the {role}]]", role=role)
-        start = await talk.seen("turn_start", promptId=prompted["promptId"])
-        await talk.seen("turn_end", after=start["seq"])
+        await wait_for_status(conversation, worker_id, "connected")
+        prompted = await conversation.prompt(f"[[chunk I am the {role}]]", role=role)
+        start = await conversation.seen("turn_start", promptId=prompted["promptId"])
+        await conversation.seen("turn_end", after=start["seq"])
     records = {
-        each["role"]: each for each in (await talk.server.call("GET", f"{talk.path}/workers"))["workers"]
+        each["role"]: each
+        for each in (await conversation.server.call("GET", f"{conversation.path}/workers"))["workers"]
     }
     assert {role: record["id"] for role, record in records.items()} == ids
     assert len({record["pid"] for record in records.values()}) == len(ids)
     assert all(psutil.pid_exists(record["pid"]) for record in records.values())
-    said = [each for each in await talk.events() if each["type"] == "agent_message"]
-    assert {each["workerId"]: each["data"]["text"] for each in said} == {
+    answers = [each for each in await conversation.events() if each["type"] == "agent_message"]
+    assert {each["workerId"]: each["data"]["text"] for each in answers} == {
         worker_id: f"I am the {role}" for role, worker_id in ids.items()
     }
 
 
-async def test_the_status_of_an_agent_follows_its_state(talk: Talk) -> None:
-    assert (await talk.server.call("GET", f"{talk.path}/workers"))["workers"] == []  # idle: nobody works
-    await define_scripted(talk.server, "slow", {"on": {"initialize": [{"do": "silent"}]}})
+async def test_the_status_of_an_agent_follows_its_state(conversation: Talk) -> None:
+    listed = await conversation.server.call("GET", f"{conversation.path}/workers")
+    assert listed["workers"] == []
+    await define_scripted(conversation.server, "slow", {"on": {"initialize": [{"do": "silent"}]}})
     body = {"type": "agent", "agentId": "slow", "role": "slow"}
-    slow = await talk.server.call("POST", f"{talk.path}/workers", 201, json=body)
-    await reads(talk, slow["id"], "starting")
-    agent = await new_agent(talk, "agent")
-    await reads(talk, agent, "connected")
-    await talk.prompt("[[permission]]", role="agent")
-    await talk.permission()
-    await reads(talk, agent, "running")
-    await talk.server.call("DELETE", f"{talk.path}/workers/{agent}")
-    await reads(talk, agent, "exited")
-    other = await new_agent(talk, "other")
-    await reads(talk, other, "connected")
-    await talk.prompt("[[crash]]", role="other")
-    await reads(talk, other, "error")
+    slow = await conversation.server.call("POST", f"{conversation.path}/workers", 201, json=body)
+    await wait_for_status(conversation, slow["id"], "starting")
+    agent = await new_agent(conversation, "agent")
+    await wait_for_status(conversation, agent, "connected")
+    await conversation.prompt("[[permission]]", role="agent")
+    await conversation.permission()
+    await wait_for_status(conversation, agent, "running")
+    await conversation.server.call("DELETE", f"{conversation.path}/workers/{agent}")
+    await wait_for_status(conversation, agent, "exited")
+    other = await new_agent(conversation, "other")
+    await wait_for_status(conversation, other, "connected")
+    await conversation.prompt("[[crash]]", role="other")
+    await wait_for_status(conversation, other, "error")

@@ -77,9 +77,8 @@ async def test_a_server_on_another_port_gets_the_cookie_but_no_access(shared_ser
         addresses = RequestedAddresses(page)
         url = await login_url(shared_server)
         await page.goto(url)
-        async with asyncio.timeout(
-            30
-        ):  # wait_for_function needs eval, which the content security policy forbids
+        # wait_for_function needs eval, which the content security policy forbids.
+        async with asyncio.timeout(30):
             while not (secret := await page.evaluate("localStorage.getItem('bullpen.secret')")):
                 await asyncio.sleep(0.05)
             while len(addresses.seen) <= 3:

@@ -42,9 +42,8 @@ async def test_of_many_browsers_with_one_code_one_logs_in(shared_server: Server)
 async def test_the_cookie_is_out_of_reach_of_scripts_and_other_sites(shared_server: Server) -> None:
     cookie = (await log_in(shared_server)).set_cookie.lower()
     assert "httponly" in cookie and "samesite=strict" in cookie and "path=/" in cookie
-    assert (
-        "domain" not in cookie and "secure" not in cookie
-    )  # a browser drops a Secure cookie over plain HTTP
+    # A browser drops a Secure cookie over plain HTTP.
+    assert "domain" not in cookie and "secure" not in cookie
 
 
 @pytest.mark.parametrize("scope", SCOPES)

@@ -72,10 +72,8 @@ async def test_a_loopback_address_is_not_printed_as_a_qr_code(tmp_path: Path, wo
     server = Server(tmp_path / "home", workspace)
     await server.http.aclose()
     shown, stopped = "", False
-    with (
-        serving_on_a_terminal(server) as descriptor,
-        suppress(OSError),
-    ):  # the read fails when the server has ended
+    # The read fails with an OSError when the server has ended.
+    with serving_on_a_terminal(server) as descriptor, suppress(OSError):
         for text in printed_texts(descriptor):
             shown = text
             if "/#code=" in shown and not stopped:

@@ -1,4 +1,4 @@
-"""Frames made by ourselves are what the standard's own library reads."""
+"""The websockets library decodes the frames that the server encodes."""
 
 from collections.abc import Generator
 
@@ -6,17 +6,17 @@ import pytest
 from websockets.frames import Frame, Opcode
 from websockets.streams import StreamReader
 
-from bullpen.web.websocket import Frame as OurFrame
+from bullpen.web.websocket import Frame as EncodedFrame
 from bullpen.web.websocket import output_frame, text_frame
 
 
-def read_frame(wire: OurFrame) -> Frame:
+def read_frame(encoded: EncodedFrame) -> Frame:
     reader = StreamReader()
-    reader.feed_data(b"".join(wire))
+    reader.feed_data(b"".join(encoded))
     reader.feed_eof()
-    reading: Generator[None, None, Frame] = Frame.parse(reader.read_exact, mask=False)
+    parser: Generator[None, None, Frame] = Frame.parse(reader.read_exact, mask=False)
     with pytest.raises(StopIteration) as done:
-        next(reading)
+        next(parser)
     frame: Frame = done.value.value
     return frame
 

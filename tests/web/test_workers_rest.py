@@ -1,4 +1,4 @@
-"""Seed 004 by number, as far as no other page of tests has it: sessions, workers and their operations."""
+"""Workers over REST and over sockets: types, activity, output, restart and removal."""
 
 import asyncio
 import json
@@ -20,17 +20,21 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def talk(house: Server) -> AsyncIterator[Talk]:
-    await define_scripted(house)
-    talk = await Talk.begin(house, title="seed 004")
-    yield talk
-    await house.call("DELETE", talk.path)
+async def conversation(shared_server: Server) -> AsyncIterator[Talk]:
+    await define_scripted(shared_server)
+    conversation = await Talk.begin(shared_server, title="workers")
+    yield conversation
+    await shared_server.call("DELETE", conversation.path)
 
 
-async def frames(talk: Talk, worker_id: str, *sent: dict[str, Any], until: str) -> list[dict[str, Any]]:
-    """All a terminal's socket says until a frame of a type comes."""
+async def frames(
+    conversation: Talk, worker_id: str, *sent: dict[str, Any], until: str
+) -> list[dict[str, Any]]:
+    """Send frames to the socket of a terminal; return all received frames up to one of the type `until`."""
     seen: list[dict[str, Any]] = []
-    async with talk.server.socket(f"/ws/session/{talk.id}/worker/{worker_id}?format=json") as ws:
+    async with conversation.server.socket(
+        f"/ws/session/{conversation.id}/worker/{worker_id}?format=json"
+    ) as ws:
         for frame in sent:
             await ws.send(json.dumps(frame))
         async with asyncio.timeout(30):
@@ -43,21 +47,21 @@ async def test_there_are_four_types_of_workers() -> None:
     assert set(WORKER_TYPES) == {"agent", "terminal", "diff", "markdown"}
 
 
-async def test_the_activity_of_an_acp_agent_follows_its_conversation(talk: Talk) -> None:
-    await talk.prompt("[[permission]]")
-    permission = await talk.permission()
-    assert (await talk.worker())["activity"] == "asking"
-    await talk.server.call(
-        "POST", f"{talk.path}/permissions/{permission['id']}", 204, json={"optionId": "yes"}
+async def test_the_activity_of_an_acp_agent_follows_its_conversation(conversation: Talk) -> None:
+    await conversation.prompt("[[permission]]")
+    permission = await conversation.permission()
+    assert (await conversation.worker())["activity"] == "asking"
+    await conversation.server.call(
+        "POST", f"{conversation.path}/permissions/{permission['id']}", 204, json={"optionId": "yes"}
     )
-    end = await talk.seen("turn_end")
-    await talk.seen("worker_activity", after=end["seq"] - 1, activity="idle")
-    assert (await talk.worker())["activity"] == "idle"
+    end = await conversation.seen("turn_end")
+    await conversation.seen("worker_activity", after=end["seq"] - 1, activity="idle")
+    assert (await conversation.worker())["activity"] == "idle"
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def mortal(tmp_path: Path) -> AsyncIterator[Server]:
-    """A server that may be killed."""
+async def own_server(tmp_path: Path) -> AsyncIterator[Server]:
+    """A server for one test, which may kill it."""
     (tmp_path / "workspace").mkdir()
     server = Server(tmp_path / "home", tmp_path / "workspace")
     await server.start()
@@ -65,109 +69,121 @@ async def mortal(tmp_path: Path) -> AsyncIterator[Server]:
     await server.close()
 
 
-async def test_sessions_and_workers_survive_a_restart_of_the_server(mortal: Server) -> None:
-    server = mortal
+async def test_sessions_and_workers_survive_a_restart_of_the_server(own_server: Server) -> None:
+    server = own_server
     await define_scripted(server)
-    talk = await Talk.begin(server)
-    terminal = await server.new_terminal(talk.id)
-    before = (await server.call("GET", f"{talk.path}/workers"))["workers"]
+    conversation = await Talk.begin(server)
+    terminal = await server.new_terminal(conversation.id)
+    before = (await server.call("GET", f"{conversation.path}/workers"))["workers"]
     await server.restart()
-    after = (await server.call("GET", f"{talk.path}/workers"))["workers"]
+    after = (await server.call("GET", f"{conversation.path}/workers"))["workers"]
     assert [(w["id"], w["pid"], w["state"]) for w in after] == [
         (w["id"], w["pid"], w["state"]) for w in before
     ]
     assert psutil.pid_exists(terminal["pid"])
 
 
-async def test_a_terminal_shows_typed_input_and_its_history_after_a_reload(talk: Talk) -> None:
-    terminal = await talk.server.new_terminal(talk.id, role="reload")
+async def test_a_terminal_shows_typed_input_and_its_history_after_a_reload(conversation: Talk) -> None:
+    terminal = await conversation.server.new_terminal(conversation.id, role="reload")
     typed = {"type": "input", "data": "stty size; echo he''llo; exit\r"}
     first = await frames(
-        talk, terminal["id"], {"type": "resize", "cols": 93, "rows": 31}, typed, until="exit"
+        conversation, terminal["id"], {"type": "resize", "cols": 93, "rows": 31}, typed, until="exit"
     )
     assert first[0]["type"] == "history"
-    said = "".join(frame["data"] for frame in first if frame["type"] == "output")
-    assert "31 93" in said
+    output = "".join(frame["data"] for frame in first if frame["type"] == "output")
+    assert "31 93" in output
     (exit,) = [frame for frame in first if frame["type"] == "exit"]
     assert (exit["exitCode"], exit["signal"]) == (0, None)
-    reloaded = await frames(talk, terminal["id"], until="exit")
+    reloaded = await frames(conversation, terminal["id"], until="exit")
     assert "hello" in reloaded[0]["data"]
 
 
-async def test_the_sockets_have_their_documented_paths(talk: Talk) -> None:
-    terminal = await talk.server.new_terminal(talk.id, role="addressed")
-    assert (await frames(talk, terminal["id"], until="history"))[-1]["type"] == "history"
-    async with talk.server.socket("/ws/dashboard") as ws:
+async def test_the_sockets_have_their_documented_paths(conversation: Talk) -> None:
+    terminal = await conversation.server.new_terminal(conversation.id, role="addressed")
+    assert (await frames(conversation, terminal["id"], until="history"))[-1]["type"] == "history"
+    async with conversation.server.socket("/ws/dashboard") as ws:
         assert json.loads(await ws.recv())["type"] == "sessions"
 
 
-async def test_a_running_agent_is_restarted_with_or_without_its_conversation(talk: Talk) -> None:
-    await talk.ask("[[chunk remembered]]")
-    before = await talk.worker()
-    await talk.server.call("POST", f"{talk.path}/restart", 200, json={"continueConversation": True})
-    resumed = await talk.seen("agent_session", how="resume")
+async def test_a_running_agent_is_restarted_with_or_without_its_conversation(conversation: Talk) -> None:
+    await conversation.ask("[[chunk remembered]]")
+    before = await conversation.worker()
+    await conversation.server.call(
+        "POST", f"{conversation.path}/restart", 200, json={"continueConversation": True}
+    )
+    resumed = await conversation.seen("agent_session", how="resume")
     assert not psutil.pid_exists(before["pid"])
-    await talk.server.call("POST", f"{talk.path}/restart", 200, json={"continueConversation": False})
-    await talk.seen("agent_session", after=resumed["seq"], how="new")
-    assert (await talk.worker())["run"] == 3
+    await conversation.server.call(
+        "POST", f"{conversation.path}/restart", 200, json={"continueConversation": False}
+    )
+    await conversation.seen("agent_session", after=resumed["seq"], how="new")
+    assert (await conversation.worker())["run"] == 3
 
 
-async def test_workers_are_listed_with_their_pids_and_deleted(talk: Talk) -> None:
-    terminal = await talk.server.new_terminal(talk.id, role="listed")
-    workers = (await talk.server.call("GET", f"{talk.path}/workers"))["workers"]
+async def test_workers_are_listed_with_their_pids_and_deleted(conversation: Talk) -> None:
+    terminal = await conversation.server.new_terminal(conversation.id, role="listed")
+    workers = (await conversation.server.call("GET", f"{conversation.path}/workers"))["workers"]
     assert all(psutil.pid_exists(worker["pid"]) for worker in workers)
-    listed = await Bullpen(talk.server.environment())("worker", "ls", talk.id)
+    listed = await Bullpen(conversation.server.environment())("worker", "ls", conversation.id)
     assert str(terminal["pid"]) in listed.out
-    await talk.server.call("DELETE", f"{talk.path}/workers/{terminal['id']}")
+    await conversation.server.call("DELETE", f"{conversation.path}/workers/{terminal['id']}")
     assert not psutil.pid_exists(terminal["pid"])
 
 
 async def test_an_agent_id_creates_the_primary_agent_which_may_continue_a_conversation(
-    talk: Talk,
+    conversation: Talk,
 ) -> None:
-    before = await talk.seen("agent_session")
-    other = Talk(talk.server, await talk.server.new_session(agentId="scripted", continueConversation=True))
+    before = await conversation.seen("agent_session")
+    other = Talk(
+        conversation.server,
+        await conversation.server.new_session(agentId="scripted", continueConversation=True),
+    )
     worker = await other.worker()
     assert (worker["type"], worker["agentId"]) == ("agent", "scripted")
     continued = await other.seen("agent_session", how="continue")
     assert continued["data"]["acpSessionId"] == before["data"]["acpSessionId"]
-    await talk.server.call("DELETE", other.path)
+    await conversation.server.call("DELETE", other.path)
 
 
-async def test_any_agent_of_a_session_can_be_restarted_while_it_runs(talk: Talk) -> None:
+async def test_any_agent_of_a_session_can_be_restarted_while_it_runs(conversation: Talk) -> None:
     body = {"type": "agent", "agentId": "scripted", "role": "second"}
-    second = await talk.server.call("POST", f"{talk.path}/workers", 201, json=body)
-    second = await talk.server.worker_in(talk.id, second["id"], "active")
-    path = f"{talk.path}/workers/{second['id']}/restart"
-    await talk.server.call("POST", path, 409)
-    await talk.server.call("POST", path, 200, json={"continueConversation": False})
-    again = await talk.server.worker_in(talk.id, second["id"], "active")
-    assert (again["run"], again["pid"] != second["pid"]) == (2, True)
-    reset = await talk.seen("conversation_reset")
+    second = await conversation.server.call("POST", f"{conversation.path}/workers", 201, json=body)
+    second = await conversation.server.worker_in(conversation.id, second["id"], "active")
+    path = f"{conversation.path}/workers/{second['id']}/restart"
+    await conversation.server.call("POST", path, 409)
+    await conversation.server.call("POST", path, 200, json={"continueConversation": False})
+    restarted = await conversation.server.worker_in(conversation.id, second["id"], "active")
+    assert (restarted["run"], restarted["pid"] != second["pid"]) == (2, True)
+    reset = await conversation.seen("conversation_reset")
     assert reset["workerId"] == second["id"]
-    bullpen = Bullpen(talk.server.environment())
-    done = await bullpen("restart", f"{talk.id}/second")
+    bullpen = Bullpen(conversation.server.environment())
+    done = await bullpen("restart", f"{conversation.id}/second")
     assert (done.code, "restarted" in done.out) == (0, True)
-    terminal = await talk.server.new_terminal(talk.id, role="no agent")
-    refused = await talk.server.call(
-        "POST", f"{talk.path}/workers/{terminal['id']}/restart", 409, json={"continueConversation": True}
+    terminal = await conversation.server.new_terminal(conversation.id, role="no agent")
+    refused = await conversation.server.call(
+        "POST",
+        f"{conversation.path}/workers/{terminal['id']}/restart",
+        409,
+        json={"continueConversation": True},
     )
     assert "not an agent" in refused["message"]
 
 
 @pytest.mark.parametrize("path", ["", "/worker/{worker}"], ids=["events", "terminal"])
-async def test_the_sockets_of_a_purged_session_are_closed_with_not_found(house: Server, path: str) -> None:
-    session = await house.call("POST", "/api/sessions", json={"type": "quick"})
+async def test_the_sockets_of_a_purged_session_are_closed_with_not_found(
+    shared_server: Server, path: str
+) -> None:
+    session = await shared_server.call("POST", "/api/sessions", json={"type": "quick"})
     workers = f"/api/sessions/{session['id']}/workers"
-    worker = (await house.call("POST", workers, json={"type": "terminal"}))["id"]
-    async with house.socket(f"/ws/session/{session['id']}{path.format(worker=worker)}") as looking:
+    worker = (await shared_server.call("POST", workers, json={"type": "terminal"}))["id"]
+    async with shared_server.socket(f"/ws/session/{session['id']}{path.format(worker=worker)}") as ws:
         if not path:
-            await looking.send('{"type": "subscribe", "after": 0}')
-        await looking.recv()
-        await house.call("DELETE", f"/api/sessions/{session['id']}?purge=true")
+            await ws.send('{"type": "subscribe", "after": 0}')
+        await ws.recv()
+        await shared_server.call("DELETE", f"/api/sessions/{session['id']}?purge=true")
         with pytest.raises(ConnectionClosed) as closed:
             async with asyncio.timeout(30):
                 while True:
-                    await looking.recv()
+                    await ws.recv()
     assert closed.value.rcvd is not None
     assert closed.value.rcvd.code == 4404
