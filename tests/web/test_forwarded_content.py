@@ -100,7 +100,7 @@ async def test_a_repeated_request_is_the_same_prompt_after_a_newer_answer(conver
 
 
 @pytest.mark.parametrize(
-    ("source", "status", "words"),
+    ("source", "status", "reason"),
     [
         ({"role": "unknown"}, 404, "unknown"),
         ({}, 400, "workerId or a role"),
