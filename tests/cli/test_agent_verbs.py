@@ -16,7 +16,7 @@ from support.server import Server
 from support.talk import Talk, define_scripted
 from support.tmux import PROMPT, Tmux
 from support.tui import TuiTalk, define_tui, journal_of
-from web.people import new_token
+from web.clients import new_token
 
 
 @pytest.fixture

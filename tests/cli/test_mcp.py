@@ -16,7 +16,7 @@ from support.commands import Bullpen
 from support.repositories import Repo
 from support.server import Server
 from support.talk import Talk, define_scripted
-from web.people import environment_of, new_token
+from web.clients import environment_of, new_token
 
 COMMAND = str(Path(sys.executable).parent / "bullpen")
 

@@ -13,7 +13,7 @@ import pytest
 from bullpen.wire import mcp
 from support.server import Server
 from support.talk import Talk, define_scripted
-from web.people import environment_of, new_token
+from web.clients import environment_of, new_token
 
 DRIVER = Path(__file__).parents[1] / "support" / "mcp_driver.py"
 BULLPEN = Path(sys.executable).parent / "bullpen"

@@ -34,7 +34,7 @@ NOT_COMMANDS = {
     "the server has too many open files",  # tests/faults/test_out_of_descriptors.py
     "fuser bullpen.db",  # a program of another package
     "ulimit -n",  # a command of the shell
-    "an exception escaped",  # tests/web/test_escapes.py
+    "an exception escaped",  # tests/web/test_uncaught_exceptions.py
 }
 
 

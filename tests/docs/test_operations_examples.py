@@ -21,7 +21,7 @@ from docs.test_operations import DATA
 from support.forks import start_bullpen
 from support.server import Server
 from support.tls import Certificate, TlsServer
-from web.people import Browser, bearer, printed_url
+from web.clients import LoggedInBrowser, new_token_headers, printed_url
 
 NGINX_VARIABLES = {
     "$host": "bullpen.example",
@@ -51,7 +51,7 @@ def test_the_rules_of_the_page_are_read_as_settings(shown_examples: list[str], t
 async def test_a_line_of_the_audit_log_looks_as_the_page_shows_it(
     shown_examples: list[str], server: Server
 ) -> None:
-    headers = await bearer(server, "operate", name="phone")
+    headers = await new_token_headers(server, "operate", name="phone")
     await server.call(
         "POST", "/api/sessions", 201, json={"locationPath": str(server.workspace)}, headers=headers
     )
@@ -168,7 +168,7 @@ async def test_the_server_works_behind_a_proxy_that_sets_the_headers_of_the_page
         async with httpx.AsyncClient(base_url=server.url, trust_env=False) as client:
             origin = {"Origin": "https://bullpen.example"}
             login = await client.post("/api/login", json={"code": code["code"]}, headers=headers | origin)
-        browser = Browser(login)
+        browser = LoggedInBrowser(login)
         assert "Secure" in browser.set_cookie
         forwarded = {name: value for name, value in headers.items() if name.startswith("X-")}
         async with connect(

@@ -20,7 +20,7 @@ from support.pictures import png
 from support.repositories import Repo
 from support.server import Server
 from support.tui import TuiTalk, define_tui
-from web.people import Headers, bearing, environment_of, new_token
+from web.clients import Headers, bearer_headers, environment_of, new_token
 
 FULL = os.environ.get("BULLPEN_FAULTS") == "full"
 FULL_SECONDS = 900  # for each credential
@@ -67,10 +67,10 @@ async def prepare(server: Server) -> tuple[Target, dict[str, Headers]]:
     imported = await server.call("POST", "/api/import", 200, json={"sessions": [saved]})
     tokens = {scope: await new_token(server, scope) for scope in ("delegate", "view", "operate", "admin")}
     share = await server.call("POST", f"/api/sessions/{talk.id}/share", 201, json={})
-    credentials = {scope: bearing(token["token"]) for scope, token in tokens.items()}
+    credentials = {scope: bearer_headers(token["token"]) for scope, token in tokens.items()}
     started = await server.http.post("/api/sessions", json={}, headers=credentials["delegate"])
-    credentials["guest"] = bearing(share["token"])
-    credentials["worker"] = bearing(environment_of(agent["pid"])["BULLPEN_ACTIVITY_TOKEN"])
+    credentials["guest"] = bearer_headers(share["token"])
+    credentials["worker"] = bearer_headers(environment_of(agent["pid"])["BULLPEN_ACTIVITY_TOKEN"])
     shared = {"repo_id": [repo_id], "name": ["tree"], "agent_id": ["tui"], "path": ["readme.txt", "."]}
     resources = [
         shared | await agent_resources(server, talk.id),

@@ -1,4 +1,4 @@
-"""One server for all tests that leave it as it was."""
+"""One server that is shared by all tests which do not change its process, credentials or limits."""
 
 from collections.abc import AsyncIterator
 
@@ -9,11 +9,11 @@ from support.server import Server
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def house(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Server]:
-    """A server that nobody may stop, rotate or fill up."""
-    place = tmp_path_factory.mktemp("house")
-    (place / "workspace").mkdir()
-    server = Server(place / "home", place / "workspace")
+async def shared_server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Server]:
+    """A server that no test may stop, rotate the token of, or fill up."""
+    directory = tmp_path_factory.mktemp("shared")
+    (directory / "workspace").mkdir()
+    server = Server(directory / "home", directory / "workspace")
     await server.start()
     yield server
     await server.close()

@@ -1,4 +1,4 @@
-"""What a client without a credential can hold: header bytes, time, connections (issue 23, item 4)."""
+"""Limits for clients without a credential: header bytes, time and open connections."""
 
 import asyncio
 import json
@@ -15,11 +15,11 @@ from bullpen.web.connections import UnauthenticatedConnections
 from bullpen.web.listener import ConnectionListener
 from support.server import SECONDS, Server
 from support.tls import Certificate, TlsServer
-from web.people import log_in
-from web.raw import Raw, credential, head, raw
+from web.clients import log_in
+from web.raw_connection import RawConnection, authorization_field, open_raw, request_head
 
 DESCRIPTORS = 256
-STRANGERS = 300
+MANY_CONNECTIONS = 300
 FEW_DESCRIPTORS = ("prlimit", f"--nofile={DESCRIPTORS}:{DESCRIPTORS}")
 UPGRADE = (
     "Upgrade: websocket",
@@ -31,7 +31,7 @@ CHUNKED_LOGIN = ("POST /api/login", "Content-Type: application/json", "Transfer-
 
 
 @pytest.fixture
-async def hasty(tmp_path: Path, workspace: Path) -> AsyncIterator[Server]:
+async def short_timeout_server(tmp_path: Path, workspace: Path) -> AsyncIterator[Server]:
     """A server that waits one second for a request."""
     server = Server(tmp_path / "home", workspace, {"BULLPEN_REQUEST_TIMEOUT": "1"})
     await server.start()
@@ -40,7 +40,7 @@ async def hasty(tmp_path: Path, workspace: Path) -> AsyncIterator[Server]:
 
 
 @pytest.fixture
-async def scarce(tmp_path: Path, workspace: Path) -> AsyncIterator[Server]:
+async def few_descriptors_server(tmp_path: Path, workspace: Path) -> AsyncIterator[Server]:
     """A server with few file descriptors."""
     server = Server(tmp_path / "home", workspace)
     await server.start(prefix=FEW_DESCRIPTORS)
@@ -53,7 +53,7 @@ def error_of(body: bytes) -> str:
     return error
 
 
-def descriptors(server: Server) -> int:
+def open_descriptors(server: Server) -> int:
     return len(list(Path(f"/proc/{server.pid}/fd").iterdir()))
 
 
@@ -75,46 +75,46 @@ async def metric(server: Server, name: str) -> float:
     ],
     ids=["fields", "a name", "a method", "empty lines"],
 )
-async def test_headers_without_end_are_refused(server: Server, begin: str, more: bytes) -> None:
-    async with raw(server) as connection:
-        await connection.send(head(server, begin) if begin else b"")
-        assert (await connection.flood(more * 50))[0] in (400, 431)
+async def test_endless_headers_are_refused(server: Server, begin: str, more: bytes) -> None:
+    async with open_raw(server) as connection:
+        await connection.send(request_head(server, begin) if begin else b"")
+        assert (await connection.send_until_answered(more * 50))[0] in (400, 431)
 
 
-async def test_a_field_without_end_is_refused_with_431_and_the_reason(server: Server) -> None:
-    async with raw(server) as connection:
-        await connection.send(head(server, "GET /") + b"x: ")
-        status, body = await connection.flood(b"y" * 8000)
+async def test_an_endless_field_is_refused_with_431_and_the_reason(server: Server) -> None:
+    async with open_raw(server) as connection:
+        await connection.send(request_head(server, "GET /") + b"x: ")
+        status, body = await connection.send_until_answered(b"y" * 8000)
         assert (status, error_of(body)) == (431, "headers_too_large")
 
 
-async def test_a_target_without_end_is_refused_with_431(server: Server) -> None:
-    async with raw(server) as connection:
+async def test_an_endless_target_is_refused_with_431(server: Server) -> None:
+    async with open_raw(server) as connection:
         await connection.send(b"GET /")
-        assert (await connection.flood(b"y" * 8000))[0] == 431
+        assert (await connection.send_until_answered(b"y" * 8000))[0] == 431
 
 
-async def test_a_target_of_16_kib_is_read_and_a_longer_one_refused(server: Server) -> None:
+async def test_a_target_of_16_kib_is_accepted_and_a_longer_one_refused(server: Server) -> None:
     for length, status in ((16 << 10, 404), ((16 << 10) + 1, 431)):
-        async with raw(server) as connection:
-            await connection.send(head(server, f"GET /{'x' * (length - 1)}") + b"\r\n")
-            assert await connection.status() == status
+        async with open_raw(server) as connection:
+            await connection.send(request_head(server, f"GET /{'x' * (length - 1)}") + b"\r\n")
+            assert await connection.read_status() == status
 
 
-async def test_headers_of_60_kib_are_read_and_of_65_kib_refused(server: Server) -> None:
+async def test_headers_of_60_kib_are_accepted_and_of_65_kib_refused(server: Server) -> None:
     for kib, status in ((60, 200), (65, 431)):
-        async with raw(server) as connection:
+        async with open_raw(server) as connection:
             field = f"x: {'y' * (kib << 10)}"
-            await connection.send(head(server, "GET /api/health", field) + b"\r\n")
-            assert await connection.status() == status
+            await connection.send(request_head(server, "GET /api/health", field) + b"\r\n")
+            assert await connection.read_status() == status
 
 
-async def test_a_hundred_fields_are_read_and_more_are_refused(server: Server) -> None:
+async def test_a_hundred_fields_are_accepted_and_more_are_refused(server: Server) -> None:
     for count, status in ((99, 200), (100, 431)):
-        async with raw(server) as connection:
+        async with open_raw(server) as connection:
             fields = (f"x{number}: y" for number in range(count))
-            await connection.send(head(server, "GET /api/health", *fields) + b"\r\n")
-            assert await connection.status() == status
+            await connection.send(request_head(server, "GET /api/health", *fields) + b"\r\n")
+            assert await connection.read_status() == status
 
 
 @pytest.mark.parametrize(
@@ -122,20 +122,20 @@ async def test_a_hundred_fields_are_read_and_more_are_refused(server: Server) ->
     [("GET /api/health",), (*CHUNKED_LOGIN, "", "1\r\n{\r\n0")],
     ids=["fields", "trailers"],
 )
-async def test_the_first_field_too_many_is_refused_before_the_others_arrive(
+async def test_the_first_field_beyond_the_limit_is_refused_before_the_others_arrive(
     server: Server, begin: tuple[str, ...]
 ) -> None:
-    async with raw(server) as connection:
-        await connection.send(head(server, *begin) + b"x: y\r\n" * 101)
-        status, body = await connection.answer()
+    async with open_raw(server) as connection:
+        await connection.send(request_head(server, *begin) + b"x: y\r\n" * 101)
+        status, body = await connection.read_response()
         assert (status, error_of(body)) == (431, "headers_too_large")
 
 
-async def test_a_trailer_does_not_pass_for_a_header(server: Server) -> None:
-    chunked = head(server, "GET /api/sessions", "Transfer-Encoding: chunked") + b"\r\n1\r\n{\r\n0\r\n"
-    async with raw(server) as connection:
-        await connection.send(chunked + f"{credential(server)}\r\n\r\n".encode())
-        assert await connection.status() == 401
+async def test_a_credential_in_a_trailer_is_ignored(server: Server) -> None:
+    chunked = request_head(server, "GET /api/sessions", "Transfer-Encoding: chunked") + b"\r\n1\r\n{\r\n0\r\n"
+    async with open_raw(server) as connection:
+        await connection.send(chunked + f"{authorization_field(server)}\r\n\r\n".encode())
+        assert await connection.read_status() == 401
 
 
 @pytest.mark.parametrize(
@@ -143,10 +143,10 @@ async def test_a_trailer_does_not_pass_for_a_header(server: Server) -> None:
     [(b"1;x=", b"y" * 8000), (b"1\r\n{\r\n0\r\n", b"x: %s\r\n" % (b"y" * 8000))],
     ids=["chunk extension", "trailers"],
 )
-async def test_framing_of_a_body_without_end_is_refused(server: Server, begin: bytes, more: bytes) -> None:
-    async with raw(server) as connection:
-        await connection.send(head(server, *CHUNKED_LOGIN) + b"\r\n" + begin)
-        assert (await connection.flood(more))[0] == 431
+async def test_endless_framing_of_a_body_is_refused(server: Server, begin: bytes, more: bytes) -> None:
+    async with open_raw(server) as connection:
+        await connection.send(request_head(server, *CHUNKED_LOGIN) + b"\r\n" + begin)
+        assert (await connection.send_until_answered(more))[0] == 431
 
 
 @pytest.mark.parametrize(
@@ -158,90 +158,109 @@ async def test_framing_of_a_body_without_end_is_refused(server: Server, begin: b
         ("/ws/dashboard", "Sec-WebSocket-Key: BBBBBBBBBBBBBBBBBBBBBB==", 400),
     ],
 )
-async def test_an_upgrade_that_cannot_be_read_is_answered(
+async def test_an_invalid_upgrade_is_answered_with_an_error(
     server: Server, target: str, field: str, status: int
 ) -> None:
-    async with raw(server) as connection:
-        request = head(server, f"GET {target}", *UPGRADE, field).decode().encode("latin-1")
+    async with open_raw(server) as connection:
+        request = request_head(server, f"GET {target}", *UPGRADE, field).decode().encode("latin-1")
         await connection.send(request + b"\r\n")
-        assert await connection.status() == status
-    await server.call("GET", "/api/health")  # by then the line is written
+        assert await connection.read_status() == status
+    await server.call("GET", "/api/health")  # the audit line is written before this response
     assert "Traceback" not in server.output()
     (line,) = (server.home / "logs" / "audit.log").read_text().splitlines()
     assert json.loads(line)["status"] == status
 
 
-async def test_a_pipelined_request_is_dropped_and_the_first_one_answered(server: Server) -> None:
-    async with raw(server) as connection:
-        await connection.send((head(server, "GET /api/health") + b"\r\n") * 5000)
-        assert (await connection.rest()).count(b"HTTP/1.1 200 OK") == 1
+async def test_pipelined_requests_are_dropped_and_the_first_one_is_answered(server: Server) -> None:
+    async with open_raw(server) as connection:
+        await connection.send((request_head(server, "GET /api/health") + b"\r\n") * 5000)
+        assert (await connection.read_until_closed()).count(b"HTTP/1.1 200 OK") == 1
     assert "Traceback" not in server.output()
 
 
 # -- time -------------------------------------------------------------------------------------------
 
 
-async def test_unfinished_headers_are_answered_with_408_and_closed(hasty: Server) -> None:
-    async with raw(hasty) as connection:
-        await connection.send(head(hasty, "GET /api/health"))
-        status, body = await connection.answer()
+async def test_unfinished_headers_are_answered_with_408_and_closed(short_timeout_server: Server) -> None:
+    async with open_raw(short_timeout_server) as connection:
+        await connection.send(request_head(short_timeout_server, "GET /api/health"))
+        status, body = await connection.read_response()
         assert (status, error_of(body)) == (408, "request_timeout")
-        assert await connection.rest() == b""
+        assert await connection.read_until_closed() == b""
 
 
-async def test_an_unfinished_body_without_a_credential_is_answered_with_408(hasty: Server) -> None:
-    async with raw(hasty) as connection:
+async def test_an_unfinished_body_without_a_credential_is_answered_with_408(
+    short_timeout_server: Server,
+) -> None:
+    async with open_raw(short_timeout_server) as connection:
         fields = ("Content-Type: application/json", "Content-Length: 100")
-        await connection.send(head(hasty, "POST /api/login", *fields) + b"\r\n{")
-        status, body = await connection.answer()
+        await connection.send(request_head(short_timeout_server, "POST /api/login", *fields) + b"\r\n{")
+        status, body = await connection.read_response()
         assert (status, error_of(body)) == (408, "request_timeout")
-        assert await connection.rest() == b""
-    await hasty.call("GET", "/api/health")  # by then the line is written
-    audit = (hasty.home / "logs" / "audit.log").read_text().splitlines()
-    told = [(line["path"], line["status"]) for line in map(json.loads, audit)]
-    assert told == [("/api/login", 408)]
+        assert await connection.read_until_closed() == b""
+    await short_timeout_server.call("GET", "/api/health")  # the audit line is written before this response
+    audit = (short_timeout_server.home / "logs" / "audit.log").read_text().splitlines()
+    recorded = [(line["path"], line["status"]) for line in map(json.loads, audit)]
+    assert recorded == [("/api/login", 408)]
 
 
-async def test_a_connection_without_a_request_is_closed(hasty: Server) -> None:
-    async with raw(hasty) as connection:
-        assert await connection.rest() == b""
+async def test_a_connection_without_a_request_is_closed(short_timeout_server: Server) -> None:
+    async with open_raw(short_timeout_server) as connection:
+        assert await connection.read_until_closed() == b""
 
 
-async def test_the_body_of_a_refused_request_is_not_awaited(hasty: Server) -> None:
-    async with raw(hasty) as connection:
-        await connection.send(head(hasty, "POST /api/sessions", "Content-Length: 1000000") + b"\r\n{")
-        assert await connection.status() == 401
-        await connection.rest()
+async def test_the_server_does_not_wait_for_the_body_of_a_refused_request(
+    short_timeout_server: Server,
+) -> None:
+    async with open_raw(short_timeout_server) as connection:
+        await connection.send(
+            request_head(short_timeout_server, "POST /api/sessions", "Content-Length: 1000000") + b"\r\n{"
+        )
+        assert await connection.read_status() == 401
+        await connection.read_until_closed()
 
 
-async def deadline_of_another(server: Server) -> None:
-    """Wait until a request that begins now has timed out: so have all that began before."""
-    async with raw(server) as connection:
-        await connection.send(head(server, "GET /api/health"))
-        assert await connection.status() == 408
+async def wait_for_a_request_timeout(server: Server) -> None:
+    """Wait until a new request has timed out; requests that began before it have timed out too."""
+    async with open_raw(server) as connection:
+        await connection.send(request_head(server, "GET /api/health"))
+        assert await connection.read_status() == 408
 
 
-async def test_a_body_with_a_credential_may_take_longer(hasty: Server) -> None:
-    body = json.dumps({"locationPath": str(hasty.workspace)}).encode()
-    fields = (credential(hasty), "Content-Type: application/json", f"Content-Length: {len(body)}")
-    async with raw(hasty) as connection:
-        await connection.send(head(hasty, "POST /api/sessions", *fields) + b"\r\n" + body[:5])
-        await deadline_of_another(hasty)
+async def test_a_body_with_a_credential_may_take_longer(short_timeout_server: Server) -> None:
+    body = json.dumps({"locationPath": str(short_timeout_server.workspace)}).encode()
+    fields = (
+        authorization_field(short_timeout_server),
+        "Content-Type: application/json",
+        f"Content-Length: {len(body)}",
+    )
+    async with open_raw(short_timeout_server) as connection:
+        await connection.send(
+            request_head(short_timeout_server, "POST /api/sessions", *fields) + b"\r\n" + body[:5]
+        )
+        await wait_for_a_request_timeout(short_timeout_server)
         await connection.send(body[5:])
-        assert await connection.status() == 201
+        assert await connection.read_status() == 201
 
 
-async def test_headers_after_a_request_with_a_credential_have_the_same_deadline(hasty: Server) -> None:
-    async with raw(hasty) as connection:
-        await connection.send(head(hasty, "GET /api/health", credential(hasty)) + b"\r\n")
-        assert await connection.status() == 200
-        await connection.send(head(hasty, "GET /api/health", credential(hasty)))
-        assert await connection.status() == 408
+async def test_headers_after_a_request_with_a_credential_have_the_same_deadline(
+    short_timeout_server: Server,
+) -> None:
+    async with open_raw(short_timeout_server) as connection:
+        await connection.send(
+            request_head(short_timeout_server, "GET /api/health", authorization_field(short_timeout_server))
+            + b"\r\n"
+        )
+        assert await connection.read_status() == 200
+        await connection.send(
+            request_head(short_timeout_server, "GET /api/health", authorization_field(short_timeout_server))
+        )
+        assert await connection.read_status() == 408
 
 
-async def test_a_websocket_outlives_the_deadline(hasty: Server) -> None:
-    async with hasty.socket("/ws/dashboard") as ws:
-        await deadline_of_another(hasty)
+async def test_an_open_websocket_has_no_request_deadline(short_timeout_server: Server) -> None:
+    async with short_timeout_server.socket("/ws/dashboard") as ws:
+        await wait_for_a_request_timeout(short_timeout_server)
         await (await ws.ping())
 
 
@@ -252,12 +271,12 @@ async def test_an_unfinished_tls_handshake_is_closed(
     server.set(BULLPEN_REQUEST_TIMEOUT="1")
     await server.start()
     try:
-        async with raw(server) as connection:
+        async with open_raw(server) as connection:
             await connection.send(b"\x16\x03\x01\x02\x00\x01")  # the beginning of a ClientHello
-            assert await connection.rest() == b""
-        async with raw(server, server.context) as connection:
-            await connection.send(head(server, "GET /api/health"))
-            assert await connection.status() == 408
+            assert await connection.read_until_closed() == b""
+        async with open_raw(server, server.context) as connection:
+            await connection.send(request_head(server, "GET /api/health"))
+            assert await connection.read_status() == 408
     finally:
         await server.close()
 
@@ -265,19 +284,24 @@ async def test_an_unfinished_tls_handshake_is_closed(
 # -- connections ------------------------------------------------------------------------------------
 
 
-async def crowd(server: Server, stack: AsyncExitStack, data: bytes, count: int = STRANGERS) -> list[Raw]:
-    strangers = [await stack.enter_async_context(raw(server)) for _ in range(count)]
-    for stranger in strangers:
-        await stranger.send(data)
-    return strangers
+async def open_connections(
+    server: Server, stack: AsyncExitStack, data: bytes, count: int = MANY_CONNECTIONS
+) -> list[RawConnection]:
+    """Open connections without a credential and send an unfinished request over each."""
+    connections = [await stack.enter_async_context(open_raw(server)) for _ in range(count)]
+    for connection in connections:
+        await connection.send(data)
+    return connections
 
 
-async def assert_the_owner_is_served(server: Server) -> None:
-    """The owner's requests, each on a new connection, and a new terminal with a viewer."""
+async def check_the_owner_is_served(server: Server) -> None:
+    """Check that the owner's requests on new connections and a viewer of a new terminal are served."""
     for _ in range(3):
-        async with raw(server) as connection:
-            await connection.send(head(server, "GET /api/sessions", credential(server)) + b"\r\n")
-            assert await connection.status() == 200
+        async with open_raw(server) as connection:
+            await connection.send(
+                request_head(server, "GET /api/sessions", authorization_field(server)) + b"\r\n"
+            )
+            assert await connection.read_status() == 200
     session = await server.new_session()
     worker = await server.new_terminal(session["id"])
     async with server.socket(f"/ws/session/{session['id']}/worker/{worker['id']}") as ws:
@@ -290,41 +314,62 @@ async def assert_the_owner_is_served(server: Server) -> None:
     [b"", b"GET / HTTP/1.1\r\nx: y", b"POST /api/login HTTP/1.1\r\n"],
     ids=["idle", "field", "line"],
 )
-async def test_a_crowd_of_strangers_does_not_lock_the_owner_out(scarce: Server, unfinished: bytes) -> None:
+async def test_many_unauthenticated_connections_do_not_lock_the_owner_out(
+    few_descriptors_server: Server, unfinished: bytes
+) -> None:
     async with AsyncExitStack() as stack:
-        await crowd(scarce, stack, unfinished)
-        await assert_the_owner_is_served(scarce)
-        assert descriptors(scarce) <= DESCRIPTORS * 7 // 8
-        assert await metric(scarce, "bullpen_evicted_connections_total") > 0
+        await open_connections(few_descriptors_server, stack, unfinished)
+        await check_the_owner_is_served(few_descriptors_server)
+        assert open_descriptors(few_descriptors_server) <= DESCRIPTORS * 7 // 8
+        assert await metric(few_descriptors_server, "bullpen_evicted_connections_total") > 0
 
 
-async def test_strangers_leave_the_last_quarter_of_the_descriptors(scarce: Server) -> None:
+async def test_unauthenticated_connections_leave_a_quarter_of_the_descriptors_free(
+    few_descriptors_server: Server,
+) -> None:
     async with AsyncExitStack() as stack:
-        await crowd(scarce, stack, b"")
-        await metric(scarce, "bullpen_unauthenticated_connections")
-        assert descriptors(scarce) <= DESCRIPTORS * 3 // 4 + 2  # the connection that asked, and its successor
+        await open_connections(few_descriptors_server, stack, b"")
+        await metric(few_descriptors_server, "bullpen_unauthenticated_connections")
+        # The two more are the connection of the metrics request and the one after it.
+        assert open_descriptors(few_descriptors_server) <= DESCRIPTORS * 3 // 4 + 2
 
 
-async def test_what_was_open_with_a_credential_stays_open_beside_a_crowd(scarce: Server) -> None:
-    async with scarce.socket("/ws/dashboard") as ws, raw(scarce) as kept, AsyncExitStack() as stack:
+async def test_authenticated_connections_stay_open_beside_many_unauthenticated_ones(
+    few_descriptors_server: Server,
+) -> None:
+    async with (
+        few_descriptors_server.socket("/ws/dashboard") as ws,
+        open_raw(few_descriptors_server) as authenticated,
+        AsyncExitStack() as stack,
+    ):
         await ws.recv()
-        await kept.send(head(scarce, "POST /api/sessions", credential(scarce), "Content-Length: 2") + b"\r\n")
-        await scarce.call("GET", "/api/health")
-        await crowd(scarce, stack, b"GET")
+        await authenticated.send(
+            request_head(
+                few_descriptors_server,
+                "POST /api/sessions",
+                authorization_field(few_descriptors_server),
+                "Content-Length: 2",
+            )
+            + b"\r\n"
+        )
+        await few_descriptors_server.call("GET", "/api/health")
+        await open_connections(few_descriptors_server, stack, b"GET")
         await (await ws.ping())
-        await kept.send(b"{}")
-        assert await kept.status() in (201, 400)
+        await authenticated.send(b"{}")
+        assert await authenticated.read_status() in (201, 400)
 
 
-async def test_sockets_that_never_show_their_second_secret_count_as_strangers(scarce: Server) -> None:
-    browser = await log_in(scarce)
-    headers = {**browser.cookie, "Origin": scarce.url}
-    url = f"ws://127.0.0.1:{scarce.port}/ws/dashboard"
+async def test_a_socket_counts_as_unauthenticated_until_it_sends_its_second_secret(
+    few_descriptors_server: Server,
+) -> None:
+    browser = await log_in(few_descriptors_server)
+    headers = {**browser.cookie, "Origin": few_descriptors_server.url}
+    url = f"ws://127.0.0.1:{few_descriptors_server.port}/ws/dashboard"
     async with connect(url, additional_headers=headers, proxy=None) as ws:
-        assert await metric(scarce, "bullpen_unauthenticated_connections") == 1
+        assert await metric(few_descriptors_server, "bullpen_unauthenticated_connections") == 1
         await ws.send(json.dumps({"type": "auth", "secret": browser.secret}))
         assert json.loads(await ws.recv())["type"] == "sessions"
-        assert await metric(scarce, "bullpen_unauthenticated_connections") == 0
+        assert await metric(few_descriptors_server, "bullpen_unauthenticated_connections") == 0
 
 
 async def test_unfinished_tls_handshakes_do_not_lock_the_owner_out(
@@ -334,20 +379,22 @@ async def test_unfinished_tls_handshakes_do_not_lock_the_owner_out(
     await server.start(prefix=FEW_DESCRIPTORS)
     try:
         async with AsyncExitStack() as stack:
-            strangers = await crowd(server, stack, b"\x16\x03\x01")
-            async with raw(server, server.context) as connection:
-                await connection.send(head(server, "GET /api/sessions", credential(server)) + b"\r\n")
-                assert await connection.status() == 200
-            assert descriptors(server) <= DESCRIPTORS * 7 // 8
-            assert await strangers[0].rest() == b""
+            opened = await open_connections(server, stack, b"\x16\x03\x01")
+            async with open_raw(server, server.context) as connection:
+                await connection.send(
+                    request_head(server, "GET /api/sessions", authorization_field(server)) + b"\r\n"
+                )
+                assert await connection.read_status() == 200
+            assert open_descriptors(server) <= DESCRIPTORS * 7 // 8
+            assert await opened[0].read_until_closed() == b""
     finally:
         await server.close()
 
 
-async def test_open_connections_are_served_between_two_new_ones() -> None:
-    connections, transports = UnauthenticatedConnections(SECONDS, DESCRIPTORS), []
+async def test_the_listener_accepts_one_connection_per_turn_of_the_event_loop() -> None:
+    unauthenticated, transports = UnauthenticatedConnections(SECONDS, DESCRIPTORS), []
 
-    class Kept(asyncio.Protocol):
+    class KeptConnection(asyncio.Protocol):
         def connection_made(self, transport: asyncio.BaseTransport) -> None:
             transports.append(transport)
 
@@ -355,23 +402,25 @@ async def test_open_connections_are_served_between_two_new_ones() -> None:
         listening.setblocking(False)
         for _ in range(20):
             clients.enter_context(socket.create_connection(listening.getsockname()))
-        listener = ConnectionListener(listening, connections, lambda _: Kept(), None)
+        listener = ConnectionListener(listening, unauthenticated, lambda _: KeptConnection(), None)
         listener.start()
         counts = [0]
         async with asyncio.timeout(SECONDS):
             while len(transports) < 20:
                 await asyncio.sleep(0)  # one turn of the event loop
-                counts.append(len(connections))
+                counts.append(len(unauthenticated))
         listener.close()
         for transport in transports:
             transport.close()
     assert max(after - before for before, after in pairwise(counts)) == 1
 
 
-async def test_a_crowd_of_strangers_is_told_in_the_log_once(scarce: Server) -> None:
+async def test_closing_many_unauthenticated_connections_is_logged_once(
+    few_descriptors_server: Server,
+) -> None:
     async with AsyncExitStack() as stack:
-        await crowd(scarce, stack, b"GET")
-        await scarce.call("GET", "/api/health")
-    lines = (scarce.home / "logs" / "server.log").read_text().splitlines()
+        await open_connections(few_descriptors_server, stack, b"GET")
+        await few_descriptors_server.call("GET", "/api/health")
+    lines = (few_descriptors_server.home / "logs" / "server.log").read_text().splitlines()
     events = [json.loads(line)["event"] for line in lines]
     assert events.count("closed the oldest connections without a credential") == 1

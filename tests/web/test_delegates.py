@@ -1,4 +1,4 @@
-"""S-07: what an agent's token cannot do: answer for people, see others' sessions, raise itself."""
+"""The token of an agent answers no permission, sees no sessions of others, and cannot raise its scope."""
 
 import json
 from typing import Any
@@ -10,11 +10,11 @@ from websockets.exceptions import InvalidStatus
 from bullpen.web.app import every_route
 from support.server import Server
 from support.talk import Talk, define_scripted
-from web.people import Headers, bearer, bearing, environment_of
-from web.test_matrix import filled
+from web.clients import Headers, bearer_headers, environment_of, new_token_headers
+from web.test_access_matrix import with_unknown_ids
 
-# All it may, and only for sessions it started.
-MAY = {
+# The routes that a delegate may use, and only for sessions that it started.
+DELEGATE_ROUTES = {
     "GET /api/agents",
     "GET /api/sessions",
     "POST /api/sessions",
@@ -27,43 +27,48 @@ MAY = {
 }
 
 
-async def key_of(talk: Talk) -> Headers:
-    [worker] = (await talk.server.call("GET", f"{talk.path}/workers"))["workers"]
-    return bearing(environment_of(worker["pid"])["BULLPEN_ACTIVITY_TOKEN"])
+async def worker_key_headers(conversation: Talk) -> Headers:
+    """Return headers with the key of the session's only worker."""
+    [worker] = (await conversation.server.call("GET", f"{conversation.path}/workers"))["workers"]
+    return bearer_headers(environment_of(worker["pid"])["BULLPEN_ACTIVITY_TOKEN"])
 
 
 async def status(server: Server, method: str, path: str, headers: Headers, **more: Any) -> int:
     return (await server.http.request(method, path, headers=headers, **more)).status_code
 
 
-def audited(server: Server) -> list[tuple[str, str, int]]:
+def audit_entries(server: Server) -> list[tuple[str, str, int]]:
     lines = (server.home / "logs" / "audit.log").read_text().splitlines()
     return [
         (each["method"], each["path"], each["status"]) for each in map(json.loads, lines) if "path" in each
     ]
 
 
-@pytest.mark.parametrize("whose", ["the key of its run", "a delegate's token"])
-async def test_it_cannot_approve_its_own_request(server: Server, whose: str) -> None:
+@pytest.mark.parametrize("kind", ["the key of the worker", "the token of a delegate"])
+async def test_an_agent_cannot_approve_its_own_request(server: Server, kind: str) -> None:
     await define_scripted(server)
-    delegate = await bearer(server, "delegate")
+    delegate = await new_token_headers(server, "delegate")
     body = {"type": "quick", "locationPath": str(server.workspace), "agentId": "scripted"}
-    made = await server.http.post("/api/sessions", json=body, headers=delegate)
-    talk = Talk(server, made.json())
-    await talk.prompt("[[permission]]")
-    asked = await talk.permission()
-    headers = delegate if whose == "a delegate's token" else await key_of(talk)
-    path = f"{talk.path}/permissions/{asked['id']}"
+    session = await server.http.post("/api/sessions", json=body, headers=delegate)
+    conversation = Talk(server, session.json())
+    await conversation.prompt("[[permission]]")
+    permission = await conversation.permission()
+    headers = delegate if kind == "the token of a delegate" else await worker_key_headers(conversation)
+    path = f"{conversation.path}/permissions/{permission['id']}"
     assert await status(server, "POST", path, headers, json={"optionId": "yes"}) == 403
-    assert ("POST", path, 403) in audited(server)
-    assert (await talk.permission())["id"] == asked["id"]
+    assert ("POST", path, 403) in audit_entries(server)
+    assert (await conversation.permission())["id"] == permission["id"]
 
 
-@pytest.mark.parametrize("whose", ["the key of its run", "a delegate's token"])
-async def test_it_cannot_raise_its_scope(server: Server, whose: str) -> None:
+@pytest.mark.parametrize("kind", ["the key of the worker", "the token of a delegate"])
+async def test_an_agent_cannot_raise_its_scope(server: Server, kind: str) -> None:
     await define_scripted(server)
-    talk = await Talk.begin(server)
-    headers = await key_of(talk) if whose == "the key of its run" else await bearer(server, "delegate")
+    conversation = await Talk.begin(server)
+    headers = (
+        await worker_key_headers(conversation)
+        if kind == "the key of the worker"
+        else await new_token_headers(server, "delegate")
+    )
     for path, body in (
         ("/api/tokens", {"name": "more", "scope": "admin"}),
         ("/api/login-codes", {"scope": "admin"}),
@@ -71,64 +76,67 @@ async def test_it_cannot_raise_its_scope(server: Server, whose: str) -> None:
         ("/api/rules", {"name": "all", "agentId": "scripted", "kind": "read", "answer": "allow"}),
     ):
         assert await status(server, "POST", path, headers, json=body) == 403, path
-        assert ("POST", path, 403) in audited(server)
+        assert ("POST", path, 403) in audit_entries(server)
 
 
-async def test_the_key_of_a_run_makes_and_reads_no_session(server: Server) -> None:
+async def test_a_worker_key_neither_creates_nor_reads_sessions(server: Server) -> None:
     await define_scripted(server)
-    talk = await Talk.begin(server)
-    headers = await key_of(talk)
+    conversation = await Talk.begin(server)
+    headers = await worker_key_headers(conversation)
     body = {"type": "quick", "locationPath": str(server.workspace)}
     assert await status(server, "POST", "/api/sessions", headers, json=body) == 403
-    assert ("POST", "/api/sessions", 403) in audited(server)
+    assert ("POST", "/api/sessions", 403) in audit_entries(server)
     assert await status(server, "GET", "/api/sessions", headers) == 403
-    assert await status(server, "GET", talk.path, headers) == 403
+    assert await status(server, "GET", conversation.path, headers) == 403
 
 
-async def test_a_delegate_sees_and_steers_what_it_started_and_nothing_else(server: Server) -> None:
+async def test_a_delegate_sees_and_prompts_only_the_sessions_that_it_started(server: Server) -> None:
     await define_scripted(server)
-    mine, others = await bearer(server, "delegate"), await bearer(server, "delegate")
+    delegate, other_delegate = (
+        await new_token_headers(server, "delegate"),
+        await new_token_headers(server, "delegate"),
+    )
     body = {"type": "quick", "locationPath": str(server.workspace), "agentId": "scripted", "title": "mine"}
-    own = (await server.http.post("/api/sessions", json=body, headers=mine)).json()
-    persons = await Talk.begin(server, title="a person's")
+    own = (await server.http.post("/api/sessions", json=body, headers=delegate)).json()
+    of_user = await Talk.begin(server, title="of the user")
     for path in (f"/api/sessions/{own['id']}", f"/api/sessions/{own['id']}/messages"):
-        assert await status(server, "GET", path, mine) == 200
-        assert await status(server, "GET", path, others) == 403
-    listed = (await server.http.get("/api/sessions", headers=mine)).json()
+        assert await status(server, "GET", path, delegate) == 200
+        assert await status(server, "GET", path, other_delegate) == 403
+    listed = (await server.http.get("/api/sessions", headers=delegate)).json()
     assert [each["title"] for each in listed["sessions"]] == ["mine"]
-    assert (await server.http.get("/api/sessions", headers=others)).json()["total"] == 0
-    said = {"text": "hello", "promptId": "one"}
-    assert await status(server, "POST", f"/api/sessions/{own['id']}/prompt", mine, json=said) == 202
-    assert await status(server, "POST", f"{persons.path}/prompt", mine, json=said) == 403
-    assert ("POST", f"{persons.path}/prompt", 403) in audited(server)
+    assert (await server.http.get("/api/sessions", headers=other_delegate)).json()["total"] == 0
+    prompt = {"text": "hello", "promptId": "one"}
+    assert await status(server, "POST", f"/api/sessions/{own['id']}/prompt", delegate, json=prompt) == 202
+    assert await status(server, "POST", f"{of_user.path}/prompt", delegate, json=prompt) == 403
+    assert ("POST", f"{of_user.path}/prompt", 403) in audit_entries(server)
 
 
-async def test_every_other_route_and_socket_is_closed_to_a_delegate(server: Server) -> None:
+async def test_every_other_route_and_socket_is_refused_to_a_delegate(server: Server) -> None:
     await define_scripted(server)
-    talk = await Talk.begin(server)
-    headers = await bearer(server, "delegate")
+    conversation = await Talk.begin(server)
+    headers = await new_token_headers(server, "delegate")
     for route in every_route():
-        path = filled(route.path.replace("{session_id}", talk.id))  # type: ignore[attr-defined]
+        path = with_unknown_ids(route.path.replace("{session_id}", conversation.id))  # type: ignore[attr-defined]
         if isinstance(route, APIRoute) and route.path.startswith(("/api", "/metrics")):
             for method in route.methods or ():
                 if path in ("/api/health", "/api/login"):
                     continue
-                named = f"{method} {route.path}"
-                if named in MAY and "{session_id}" not in named:
+                route_name = f"{method} {route.path}"
+                if route_name in DELEGATE_ROUTES and "{session_id}" not in route_name:
                     continue
-                assert await status(server, method, path, headers) == 403, named
+                assert await status(server, method, path, headers) == 403, route_name
         elif isinstance(route, APIWebSocketRoute):
             with pytest.raises(InvalidStatus):
                 async with server.socket(path, headers=headers):
                     pass
 
 
-async def test_a_delegate_follows_what_it_started_and_orders_nothing_there(server: Server) -> None:
+async def test_a_delegate_follows_its_session_over_a_socket_but_sends_no_orders(server: Server) -> None:
     await define_scripted(server)
-    headers = await bearer(server, "delegate")
+    headers = await new_token_headers(server, "delegate")
     body = {"type": "quick", "locationPath": str(server.workspace), "agentId": "scripted"}
-    made = (await server.http.post("/api/sessions", json=body, headers=headers)).json()
-    async with server.socket(f"/ws/session/{made['id']}", headers=headers) as socket:
+    session = (await server.http.post("/api/sessions", json=body, headers=headers)).json()
+    async with server.socket(f"/ws/session/{session['id']}", headers=headers) as socket:
         await socket.send(json.dumps({"type": "subscribe", "after": 0}))
         await socket.send(json.dumps({"type": "cancel", "id": "1"}))
         async for text in socket:
@@ -138,44 +146,47 @@ async def test_a_delegate_follows_what_it_started_and_orders_nothing_there(serve
                 break
 
 
-async def begun_by(server: Server, headers: Headers, agent_id: str) -> Talk:
-    """A session that is to go back to what was last said in the directory."""
-    where = {"type": "quick", "locationPath": str(server.workspace)}
-    body = {**where, "agentId": agent_id, "continueConversation": True}
-    made = await server.http.post("/api/sessions", json=body, headers=headers)
-    assert made.status_code == 201, made.text
-    return Talk(server, made.json())
+async def start_continuing_session(server: Server, headers: Headers, agent_id: str) -> Talk:
+    """Start a session that continues the last conversation in its directory."""
+    quick = {"type": "quick", "locationPath": str(server.workspace)}
+    body = {**quick, "agentId": agent_id, "continueConversation": True}
+    session = await server.http.post("/api/sessions", json=body, headers=headers)
+    assert session.status_code == 201, session.text
+    return Talk(server, session.json())
 
 
-async def test_a_delegate_goes_back_to_its_own_conversation_and_to_no_other(server: Server) -> None:
+async def test_a_delegate_continues_its_own_conversation_and_no_other(server: Server) -> None:
     await define_scripted(server)
-    persons = await Talk.begin(server)
-    mine, others = await bearer(server, "delegate"), await bearer(server, "delegate")
-    known = {(await persons.seen("agent_session"))["data"]["acpSessionId"]}
-    for headers in (mine, others):
-        began = await (await begun_by(server, headers, "scripted")).seen("agent_session")
-        assert began["data"]["how"] == "new"
-        known.add(began["data"]["acpSessionId"])
-        if headers is mine:
-            own = began["data"]["acpSessionId"]
+    of_user = await Talk.begin(server)
+    delegate, other_delegate = (
+        await new_token_headers(server, "delegate"),
+        await new_token_headers(server, "delegate"),
+    )
+    known = {(await of_user.seen("agent_session"))["data"]["acpSessionId"]}
+    for headers in (delegate, other_delegate):
+        started = await (await start_continuing_session(server, headers, "scripted")).seen("agent_session")
+        assert started["data"]["how"] == "new"
+        known.add(started["data"]["acpSessionId"])
+        if headers is delegate:
+            own = started["data"]["acpSessionId"]
     assert len(known) == 3
-    again = await (await begun_by(server, mine, "scripted")).seen("agent_session")
-    assert (again["data"]["how"], again["data"]["acpSessionId"]) == ("continue", own)
+    continued = await (await start_continuing_session(server, delegate, "scripted")).seen("agent_session")
+    assert (continued["data"]["how"], continued["data"]["acpSessionId"]) == ("continue", own)
 
 
-async def test_a_delegate_does_not_go_back_with_an_agent_that_takes_the_last_conversation(
+async def test_a_delegate_does_not_continue_with_an_agent_that_takes_the_last_conversation(
     server: Server,
 ) -> None:
-    """`--continue` of an agent in a terminal means the directory's last one, whoever had it."""
+    """`--continue` of a terminal agent continues the directory's last conversation, even a user's."""
     command = ["/bin/sh", "-c", "echo $0; exec cat"]
     more = {"command": [*command, "anew"], "continueCommand": [*command, "again"]}
     await server.call("PUT", "/api/agents/last", 200, json={"name": "Last", "kind": "pty", **more})
-    delegate = await bearer(server, "delegate")
+    delegate = await new_token_headers(server, "delegate")
     for _ in range(2):
-        talk = await begun_by(server, delegate, "last")
-        worker = (await talk.server.call("GET", f"{talk.path}/workers"))["workers"][0]
-        await server.worker_in(talk.id, worker["id"], "active")
-        events = await talk.events()
+        conversation = await start_continuing_session(server, delegate, "last")
+        worker = (await conversation.server.call("GET", f"{conversation.path}/workers"))["workers"][0]
+        await server.worker_in(conversation.id, worker["id"], "active")
+        events = await conversation.events()
         assert [each["data"]["how"] for each in events if each["type"] == "agent_session"] in ([], ["new"])
-    persons = Talk(server, await server.new_session(agentId="last", continueConversation=True))
-    await persons.seen("agent_session", how="continue")
+    of_user = Talk(server, await server.new_session(agentId="last", continueConversation=True))
+    await of_user.seen("agent_session", how="continue")

@@ -1,4 +1,4 @@
-"""Export and import: a session as a file, and the same session on another machine."""
+"""Export a session to a file, and import it on another server."""
 
 import asyncio
 import io
@@ -26,18 +26,18 @@ SECRET = "sk-abcdefghijklmnop0123456789"
 
 
 @pytest.fixture
-async def elsewhere(tmp_path: Path) -> AsyncIterator[Server]:
-    """Another machine: an empty home."""
-    place = tmp_path / "elsewhere"
-    (place / "workspace").mkdir(parents=True)
-    this = Server(place / "home", place / "workspace")
-    await this.start()
-    yield this
-    await this.close()
+async def second_server(tmp_path: Path) -> AsyncIterator[Server]:
+    """A second server with an empty data directory, as on another machine."""
+    directory = tmp_path / "second"
+    (directory / "workspace").mkdir(parents=True)
+    second = Server(directory / "home", directory / "workspace")
+    await second.start()
+    yield second
+    await second.close()
 
 
-async def worked_session(server: Server, *, end: bool = True) -> tuple[str, str]:
-    """A session with a terminal in which something was said."""
+async def session_with_output(server: Server, *, end: bool = True) -> tuple[str, str]:
+    """Return the ids of a new session with output and an image, and of its terminal."""
     session = await server.new_session(title="work & play")
     worker = await server.new_terminal(session["id"])
     async with server.socket(f"/ws/session/{session['id']}/worker/{worker['id']}?format=json") as ws:
@@ -50,23 +50,23 @@ async def worked_session(server: Server, *, end: bool = True) -> tuple[str, str]
     return session["id"], worker["id"]
 
 
-async def exported(server: Server, session_id: str, query: str = "") -> bytes:
+async def export_session(server: Server, session_id: str, query: str = "") -> bytes:
     answer = await server.http.get(f"/api/sessions/{session_id}/export?{query}")
     assert answer.status_code == 200, answer.text
     return answer.content
 
 
-async def put(server: Server, session_id: str, data: bytes) -> Any:
+async def import_recording(server: Server, session_id: str, data: bytes) -> Any:
     answer = await server.http.put(f"/api/recordings/{session_id}", content=data)
     return answer.status_code, answer.json()
 
 
-async def test_exported_imported_on_an_empty_home_and_exported_again_it_is_equal(
-    server: Server, elsewhere: Server
+async def test_a_session_exported_imported_and_exported_again_is_equal(
+    server: Server, second_server: Server
 ) -> None:
-    session_id, worker_id = await worked_session(server)
-    first = await exported(server, session_id)
-    status, imported = await put(elsewhere, session_id, first)
+    session_id, worker_id = await session_with_output(server)
+    first = await export_session(server, session_id)
+    status, imported = await import_recording(second_server, session_id, first)
     assert (status, imported["left"]) == (201, [])
     assert imported["taken"][0] == {
         "id": session_id,
@@ -75,97 +75,105 @@ async def test_exported_imported_on_an_empty_home_and_exported_again_it_is_equal
         "workers": 1,
         "notes": [],
     }
-    assert await exported(elsewhere, session_id) == first
+    assert await export_session(second_server, session_id) == first
     events = f"/api/sessions/{session_id}/events"
-    assert await elsewhere.call("GET", events) == await server.call("GET", events)
+    assert await second_server.call("GET", events) == await server.call("GET", events)
     output = f"/api/sessions/{session_id}/workers/{worker_id}/output"
-    assert (await elsewhere.http.get(output)).content == (await server.http.get(output)).content
-    assert (await put(elsewhere, session_id, first))[0] == 409
-    await elsewhere.restart()
-    assert await exported(elsewhere, session_id) == first
+    assert (await second_server.http.get(output)).content == (await server.http.get(output)).content
+    assert (await import_recording(second_server, session_id, first))[0] == 409
+    await second_server.restart()
+    assert await export_session(second_server, session_id) == first
 
 
-async def test_a_conversation_is_equal_elsewhere_and_waits_for_nobody_there(
-    server: Server, elsewhere: Server
+async def test_an_imported_conversation_is_equal_and_waits_for_no_user(
+    server: Server, second_server: Server
 ) -> None:
     await define_scripted(server)
-    talk = await Talk.begin(server)
-    await talk.ask("[[thought hm]] [[chunk grüße]] [[plan one two]] [[tool]] [[terminal 'echo in a tool']]")
-    await talk.prompt("[[permission]]")
-    await talk.permission()
-    await server.call("POST", f"{talk.path}/queue", 201, json={"message": "waits for ever"})
-    open_still = await exported(server, talk.id)
-    await server.call("POST", f"{talk.path}/complete")
-    ended = await exported(server, talk.id)
+    conversation = await Talk.begin(server)
+    await conversation.ask(
+        "[[thought hm]] [[chunk grüße]] [[plan one two]] [[tool]] [[terminal 'echo in a tool']]"
+    )
+    await conversation.prompt("[[permission]]")
+    await conversation.permission()
+    await server.call("POST", f"{conversation.path}/queue", 201, json={"message": "stays in the queue"})
+    unfinished = await export_session(server, conversation.id)
+    await server.call("POST", f"{conversation.path}/complete")
+    ended = await export_session(server, conversation.id)
 
-    assert (await put(elsewhere, talk.id, open_still))[0] == 201
-    assert (await elsewhere.call("GET", "/api/inbox"))["items"] == []
-    there = await elsewhere.call("GET", talk.path)
+    assert (await import_recording(second_server, conversation.id, unfinished))[0] == 201
+    assert (await second_server.call("GET", "/api/inbox"))["items"] == []
+    there = await second_server.call("GET", conversation.path)
     assert (there["status"], there["live"]) == ("completed", False)
-    await elsewhere.call("DELETE", f"{talk.path}?purge=true")
-    assert (await put(elsewhere, talk.id, ended))[0] == 201
-    assert await exported(elsewhere, talk.id) == ended
-    await _recorded(elsewhere, talk.id)
-    here, there = [(await each.call("GET", talk.path)) for each in (server, elsewhere)]
+    await second_server.call("DELETE", f"{conversation.path}?purge=true")
+    assert (await import_recording(second_server, conversation.id, ended))[0] == 201
+    assert await export_session(second_server, conversation.id) == ended
+    await _wait_until_recorded(second_server, conversation.id)
+    here, there = [(await each.call("GET", conversation.path)) for each in (server, second_server)]
     assert here["messages"] == there["messages"]
 
 
-async def _recorded(server: Server, session_id: str) -> None:
-    """It has files there as any other session."""
+async def _wait_until_recorded(server: Server, session_id: str) -> None:
+    """Wait until the recorder of the server has written the files of an imported session."""
     async with asyncio.timeout(30):
         while not (server.home / "recordings" / session_id / "metadata.json").exists():
             await asyncio.sleep(0.02)
 
 
-async def test_what_a_server_killed_during_an_import_left_is_removed_by_the_next(server: Server) -> None:
-    def left() -> list[Path]:
+async def test_files_of_an_import_interrupted_by_a_kill_are_removed_at_the_next_start(server: Server) -> None:
+    def import_files() -> list[Path]:
         return list(server.home.glob(".import-*"))
 
-    async def endless() -> AsyncIterator[bytes]:
+    async def endless_zip() -> AsyncIterator[bytes]:
         while True:
             yield b"half of a zip"
             await asyncio.sleep(0.01)
 
-    importing = asyncio.ensure_future(server.http.put("/api/recordings/some", content=endless()))
+    importing = asyncio.ensure_future(server.http.put("/api/recordings/some", content=endless_zip()))
     async with asyncio.timeout(30):
-        while not left():
+        while not import_files():
             await asyncio.sleep(0.01)
     await server.kill()
     with pytest.raises(httpx.TransportError):
         await importing
-    assert left()
+    assert import_files()
     await server.start()
-    assert not left()
+    assert not import_files()
 
 
-async def test_a_session_that_goes_on_is_completed_where_it_is_imported(
-    server: Server, elsewhere: Server
+async def test_an_active_session_is_completed_when_it_is_imported(
+    server: Server, second_server: Server
 ) -> None:
-    session = await server.new_session(title="goes on")
+    session = await server.new_session(title="still active")
     await server.new_terminal(session["id"])
-    data = await exported(server, session["id"])
-    status, imported = await put(elsewhere, session["id"], data)
+    data = await export_session(server, session["id"])
+    status, imported = await import_recording(second_server, session["id"], data)
     assert (status, len(imported["taken"][0]["notes"])) == (201, 1)
-    there = await elsewhere.call("GET", f"/api/sessions/{session['id']}")
+    there = await second_server.call("GET", f"/api/sessions/{session['id']}")
     assert (there["status"], there["endReason"], there["live"]) == ("completed", "imported", False)
     here, lines = (
-        await exported(server, session["id"], "format=jsonl"),
-        await exported(elsewhere, session["id"], "format=jsonl"),
+        await export_session(server, session["id"], "format=jsonl"),
+        await export_session(second_server, session["id"], "format=jsonl"),
     )
     assert lines.startswith(here)
 
 
-async def test_what_is_no_whole_recording_is_refused_and_leaves_nothing(
-    server: Server, elsewhere: Server
+async def test_an_incomplete_recording_is_refused_and_leaves_no_files(
+    server: Server, second_server: Server
 ) -> None:
-    session_id, _ = await worked_session(server)
-    data = await exported(server, session_id)
-    for broken in (b"", b"nonsense", data[: len(data) // 2], _without_last_event(data), _with(data, "../x")):
-        status, said = await put(elsewhere, session_id, broken)
-        assert (status, said["error"]) == (400, "invalid"), said
-    assert (await put(elsewhere, "4c0f1f0e-3a52-4a0e-9d0b-6a5f1b1d2c01", data))[0] == 400
-    assert (await elsewhere.call("GET", "/api/sessions"))["total"] == 0
-    assert [path for path in elsewhere.home.iterdir() if path.name.startswith(".import")] == []
+    session_id, _ = await session_with_output(server)
+    data = await export_session(server, session_id)
+    for broken in (
+        b"",
+        b"nonsense",
+        data[: len(data) // 2],
+        _without_last_event(data),
+        _with_member(data, "../x"),
+    ):
+        status, answer = await import_recording(second_server, session_id, broken)
+        assert (status, answer["error"]) == (400, "invalid"), answer
+    assert (await import_recording(second_server, "4c0f1f0e-3a52-4a0e-9d0b-6a5f1b1d2c01", data))[0] == 400
+    assert (await second_server.call("GET", "/api/sessions"))["total"] == 0
+    assert [path for path in second_server.home.iterdir() if path.name.startswith(".import")] == []
 
 
 def _without_last_event(data: bytes) -> bytes:
@@ -175,7 +183,7 @@ def _without_last_event(data: bytes) -> bytes:
     return _zipped(files)
 
 
-def _with(data: bytes, name: str) -> bytes:
+def _with_member(data: bytes, name: str) -> bytes:
     with ZipFile(io.BytesIO(data)) as archive:
         return _zipped({each: archive.read(each) for each in archive.namelist()} | {name: b"x"})
 
@@ -188,64 +196,66 @@ def _zipped(files: dict[str, bytes]) -> bytes:
     return out.getvalue()
 
 
-async def test_a_zip_is_a_recording_that_plays(server: Server, tmp_path: Path) -> None:
-    session_id, worker_id = await worked_session(server)
-    with ZipFile(io.BytesIO(await exported(server, session_id))) as archive:
+async def test_an_exported_zip_is_a_recording_that_can_be_played(server: Server, tmp_path: Path) -> None:
+    session_id, worker_id = await session_with_output(server)
+    with ZipFile(io.BytesIO(await export_session(server, session_id))) as archive:
         archive.extractall(tmp_path / "unpacked")
     player = ReplayPlayer.open(tmp_path / "unpacked")
-    said = b"".join(moment.data for moment in player if isinstance(moment, OutputMoment))
+    played = b"".join(moment.data for moment in player if isinstance(moment, OutputMoment))
     output = await server.http.get(f"/api/sessions/{session_id}/workers/{worker_id}/output")
-    assert said == output.content
+    assert played == output.content
     assert player.recorded.describe_damage() == []
     player.close()
 
 
-async def test_redacted_no_format_tells_a_secret(server: Server) -> None:
-    session_id, _ = await worked_session(server)
+async def test_a_redacted_export_contains_no_secret_in_any_format(server: Server) -> None:
+    session_id, _ = await session_with_output(server)
     session = await server.new_session(title=f"the key is {SECRET}")
     for format in ("jsonl", "markdown", "zip"):
-        open_, covered = [
-            await exported(server, session["id"], f"format={format}&redact={redact}") for redact in ("0", "1")
+        plain, redacted = [
+            await export_session(server, session["id"], f"format={format}&redact={redact}")
+            for redact in ("0", "1")
         ]
-        assert SECRET.encode() in _everything(open_)
-        assert SECRET.encode() not in _everything(covered)
+        assert SECRET.encode() in _all_bytes(plain)
+        assert SECRET.encode() not in _all_bytes(redacted)
     for format in ("cast", "zip"):
-        open_, covered = [
-            await exported(server, session_id, f"format={format}&redact={redact}") for redact in ("0", "1")
+        plain, redacted = [
+            await export_session(server, session_id, f"format={format}&redact={redact}")
+            for redact in ("0", "1")
         ]
-        assert SECRET.encode() in _everything(open_)
-        assert SECRET.encode() not in _everything(covered)
-        assert b"*" * len(SECRET) in _everything(covered)
+        assert SECRET.encode() in _all_bytes(plain)
+        assert SECRET.encode() not in _all_bytes(redacted)
+        assert b"*" * len(SECRET) in _all_bytes(redacted)
 
 
-def _everything(data: bytes) -> bytes:
+def _all_bytes(data: bytes) -> bytes:
     if not data.startswith(b"PK"):
         return data
     with ZipFile(io.BytesIO(data)) as archive:
         return b"".join(archive.read(name) for name in archive.namelist())
 
 
-async def test_markdown_is_for_a_person(server: Server) -> None:
-    session_id, _ = await worked_session(server)
-    text = (await exported(server, session_id, "format=markdown")).decode()
+async def test_a_markdown_export_describes_the_session_in_words(server: Server) -> None:
+    session_id, _ = await session_with_output(server)
+    text = (await export_session(server, session_id, "format=markdown")).decode()
     assert text.startswith("\n# work & play\n")
     assert "> terminal Terminal starts" in text
     assert "completed (ended by a person)" in text
 
 
-async def test_markdown_has_what_the_agent_said_thought_and_did(server: Server) -> None:
+async def test_a_markdown_export_has_the_answers_thoughts_and_actions_of_an_agent(server: Server) -> None:
     await define_scripted(server)
-    talk = await Talk.begin(server)
-    await talk.ask("[[thought hm]] [[chunk grüße]] [[chunk again]] [[plan one two]] [[tool]]")
-    text = (await exported(server, talk.id, "format=markdown")).decode()
+    conversation = await Talk.begin(server)
+    await conversation.ask("[[thought hm]] [[chunk grüße]] [[chunk again]] [[plan one two]] [[tool]]")
+    text = (await export_session(server, conversation.id, "format=markdown")).decode()
     _, _, answer = text.partition("## owner asks")
-    said = ("## scripted thinks\n\nhm\n", "## scripted says\n\ngrüßeagain\n", "- [ ] one\n- [ ] two\n")
-    places = [answer.index(part) for part in (*said, "- **work** completed")]
-    assert places == sorted(places)
+    parts = ("## scripted thinks\n\nhm\n", "## scripted says\n\ngrüßeagain\n", "- [ ] one\n- [ ] two\n")
+    positions = [answer.index(part) for part in (*parts, "- **work** completed")]
+    assert positions == sorted(positions)
 
 
 async def test_asciinema_plays_an_exported_cast(server: Server, tmp_path: Path) -> None:
-    session_id, _ = await worked_session(server)
+    session_id, _ = await session_with_output(server)
     bullpen = Bullpen(server.environment())
     file = tmp_path / "it.cast"
     done = await bullpen("export", session_id, "--format", "cast", "--output", str(file))
@@ -264,14 +274,14 @@ async def test_asciinema_plays_an_exported_cast(server: Server, tmp_path: Path) 
     assert "wörk 42" in played.stdout.decode()
 
 
-async def test_b2_a_session_is_exported_played_and_shared_on_the_command_line(
-    server: Server, elsewhere: Server, tmp_path: Path
+async def test_a_session_is_exported_played_and_shared_on_the_command_line(
+    server: Server, second_server: Server, tmp_path: Path
 ) -> None:
-    session_id, _ = await worked_session(server)
-    here, there = Bullpen(server.environment()), Bullpen(elsewhere.environment())
+    session_id, _ = await session_with_output(server)
+    here, there = Bullpen(server.environment()), Bullpen(second_server.environment())
     file = tmp_path / "it.zip"
     assert (await here("export", "work & play", "-o", str(file))).code == 0
-    assert (await here("export", "work & play", "-o", str(file))).code == 2  # it is there already
+    assert (await here("export", "work & play", "-o", str(file))).code == 2  # the file exists already
     imported = await there("import", str(file))
     assert (imported.code, imported.out.split(" with ")[0]) == (0, f"imported work & play ({session_id[:8]})")
     again = await there("import", str(file))
@@ -282,33 +292,33 @@ async def test_b2_a_session_is_exported_played_and_shared_on_the_command_line(
     assert "wörk 42" in played.out
     rebuilt = await there("recordings", "rebuild", session_id)
     assert (rebuilt.code, rebuilt.out.startswith("wrote ")) == (0, True)
-    place = elsewhere.home / "recordings" / session_id
-    checked = await there("recordings", "check", str(place))
+    directory = second_server.home / "recordings" / session_id
+    checked = await there("recordings", "check", str(directory))
     assert (checked.code, checked.out.endswith("no damage\n")) == (0, True)
-    (place / "events.jsonl").write_bytes((place / "events.jsonl").read_bytes()[:-5])
-    checked = await there("recordings", "check", str(place))
+    (directory / "events.jsonl").write_bytes((directory / "events.jsonl").read_bytes()[:-5])
+    checked = await there("recordings", "check", str(directory))
     assert (checked.code, "is torn" in checked.out) == (1, True)
     shared = await there("share", session_id, "--expires", "1h")
     assert f"/#share={session_id}/bpt_" in shared.out
 
 
-async def test_the_time_line_tells_where_everything_was(server: Server) -> None:
-    session_id, worker_id = await worked_session(server)
+async def test_the_timeline_gives_the_position_of_each_terminal_at_a_time(server: Server) -> None:
+    session_id, worker_id = await session_with_output(server)
     line = await server.call("GET", f"/api/sessions/{session_id}/timeline")
     (terminal,) = line["terminals"]
     assert (terminal["workerId"], terminal["run"], terminal["start"]) == (worker_id, 1, 0)
     assert terminal["points"][0][1] == 0 < terminal["end"]
     events = (await server.call("GET", f"/api/sessions/{session_id}/events"))["events"]
-    place = f"/api/sessions/{session_id}/timeline?at="
-    end = (await server.call("GET", f"{place}{line['ends']}"))["moment"]
+    path = f"/api/sessions/{session_id}/timeline?at="
+    end = (await server.call("GET", f"{path}{line['ends']}"))["moment"]
     assert end == {
         "seq": len(events),
         "terminals": [{"workerId": worker_id, "run": 1, "offset": terminal["end"]}],
     }
-    before = (await server.call("GET", f"{place}{line['begins'] - 1}"))["moment"]
+    before = (await server.call("GET", f"{path}{line['begins'] - 1}"))["moment"]
     assert (before["seq"], before["terminals"][0]["offset"]) == (0, 0)
     time, offset = terminal["points"][-1]
-    moment = (await server.call("GET", f"{place}{time}"))["moment"]
+    moment = (await server.call("GET", f"{path}{time}"))["moment"]
     assert moment["terminals"][0]["offset"] >= offset
     piece = await server.http.get(
         f"/api/sessions/{session_id}/workers/{worker_id}/output?until={offset}&run=1"

@@ -1,4 +1,4 @@
-"""Importing zip files that are broken or expand without end: 400, little memory, nothing left behind."""
+"""Damaged zip files and zip bombs are refused with 400, take little memory and leave no file."""
 
 import io
 import json
@@ -25,7 +25,7 @@ PIXEL = bytes.fromhex(
     "89504e470d0a1a0a0000000d4948445200000001000000010806000000"
     "1f15c4890000000d49444154789c6360000002000001e221bc330000000049454e44ae426082"
 )
-GROWTH = 64 << 20  # bytes of memory that a refused import may take
+MAX_GROWTH = 64 << 20  # bytes of memory that a refused import may take
 
 
 def event(seq: int, type: str, worker_id: str | None = None, **data: Any) -> bytes:
@@ -60,19 +60,20 @@ def zipped(files: dict[str, bytes], method: int = ZIP_DEFLATED) -> bytes:
 
 
 def changed(name: str, content: bytes) -> bytes:
+    """Return a recording in which one file has other content."""
     return zipped(recording() | {name: content})
 
 
 def bomb(name: str, size: int, start: bytes = b"", unit: bytes = b"\0") -> bytes:
-    """A recording in which one file is `size` bytes long, made without having them in memory."""
+    """Return a recording in which one file is `size` bytes long, without holding the file in memory."""
     out = io.BytesIO()
     with ZipFile(out, "w", ZIP_DEFLATED) as archive:
         for each, content in recording().items():
             if each != name:
                 archive.writestr(each, content)
-        info = ZipInfo(name)
-        info.compress_type = ZIP_DEFLATED
-        with archive.open(info, "w", force_zip64=True) as member:
+        member_info = ZipInfo(name)
+        member_info.compress_type = ZIP_DEFLATED
+        with archive.open(member_info, "w", force_zip64=True) as member:
             member.write(start)
             block = unit * ((1 << 20) // len(unit))
             for _ in range(size >> 20):
@@ -80,70 +81,74 @@ def bomb(name: str, size: int, start: bytes = b"", unit: bytes = b"\0") -> bytes
     return out.getvalue()
 
 
-def at(data: bytes, signature: bytes, name: bytes) -> int:
-    """Where the header of this kind for the member `name` is."""
+def header_position(data: bytes, signature: bytes, name: bytes) -> int:
+    """Return the position of the header with this signature for the member `name`."""
     size = {b"PK\3\4": 30, b"PK\1\2": 46}[signature]
     return next(
-        place for place in _places(data, signature) if data[place + size : place + size + len(name)] == name
+        position
+        for position in _positions_of(data, signature)
+        if data[position + size : position + size + len(name)] == name
     )
 
 
-def _places(data: bytes, signature: bytes) -> Iterator[int]:
-    place = data.find(signature)
-    while place >= 0:
-        yield place
-        place = data.find(signature, place + 1)
+def _positions_of(data: bytes, signature: bytes) -> Iterator[int]:
+    position = data.find(signature)
+    while position >= 0:
+        yield position
+        position = data.find(signature, position + 1)
 
 
-def patched(data: bytes, place: int, new: bytes) -> bytes:
-    return data[:place] + new + data[place + len(new) :]
+def patched(data: bytes, position: int, new: bytes) -> bytes:
+    return data[:position] + new + data[position + len(new) :]
 
 
 def patched_entry(data: bytes, field: int, new: bytes, name: bytes = b"events.jsonl") -> bytes:
-    return patched(data, at(data, b"PK\1\2", name) + field, new)
+    return patched(data, header_position(data, b"PK\1\2", name) + field, new)
 
 
-def broken_deflate(data: bytes) -> bytes:
-    return patched(data, at(data, b"PK\3\4", b"events.jsonl") + 30 + len(b"events.jsonl"), b"\xff" * 20)
+def with_broken_data(data: bytes) -> bytes:
+    return patched(
+        data, header_position(data, b"PK\3\4", b"events.jsonl") + 30 + len(b"events.jsonl"), b"\xff" * 20
+    )
 
 
-def flags_of(data: bytes, flags: int) -> bytes:
+def with_flags(data: bytes, flags: int) -> bytes:
     new = struct.pack("<H", flags)
-    return patched(patched_entry(data, 8, new), at(data, b"PK\3\4", b"events.jsonl") + 6, new)
+    return patched(patched_entry(data, 8, new), header_position(data, b"PK\3\4", b"events.jsonl") + 6, new)
 
 
-def twice(data: bytes) -> bytes:
+def with_duplicate_name(data: bytes) -> bytes:
     out = io.BytesIO(data)
     with pytest.warns(UserWarning, match="Duplicate"), ZipFile(out, "a") as archive:
         archive.writestr("events.jsonl", recording()["events.jsonl"])
     return out.getvalue()
 
 
-def overlapping(data: bytes) -> bytes:
-    """The directory says that two members start at the same place."""
-    first = data[at(data, b"PK\1\2", b"metadata.json") + 42 :][:4]
+def with_overlap(data: bytes) -> bytes:
+    """Return a zip whose directory says that two members start at the same position."""
+    first = data[header_position(data, b"PK\1\2", b"metadata.json") + 42 :][:4]
     return patched_entry(data, 42, first)
 
 
-def zip64_lie(data: bytes) -> bytes:
-    """The end record says that a zip64 record has the numbers, and there is none."""
+def with_missing_zip64_record(data: bytes) -> bytes:
+    """Return a zip whose end record refers to a zip64 record that does not exist."""
     return patched(data, len(data) - 22 + 8, b"\xff" * 12)
 
 
 BROKEN: dict[str, Callable[[], bytes]] = {
-    "deflate": lambda: broken_deflate(zipped(recording())),
+    "deflate": lambda: with_broken_data(zipped(recording())),
     "bz2": lambda: zipped(recording(), ZIP_BZIP2),
-    "broken bz2": lambda: broken_deflate(zipped(recording(), ZIP_BZIP2)),
+    "broken bz2": lambda: with_broken_data(zipped(recording(), ZIP_BZIP2)),
     "lzma": lambda: zipped(recording(), ZIP_LZMA),
-    "broken lzma": lambda: broken_deflate(zipped(recording(), ZIP_LZMA)),
+    "broken lzma": lambda: with_broken_data(zipped(recording(), ZIP_LZMA)),
     "unknown method": lambda: patched_entry(zipped(recording()), 10, struct.pack("<H", 99)),
-    "encrypted": lambda: flags_of(zipped(recording()), 1),
-    "strong encryption": lambda: flags_of(zipped(recording()), 0x41),
-    "patched data": lambda: flags_of(zipped(recording()), 0x20),
-    "zip64 end record missing": lambda: zip64_lie(zipped(recording())),
+    "encrypted": lambda: with_flags(zipped(recording()), 1),
+    "strong encryption": lambda: with_flags(zipped(recording()), 0x41),
+    "patched data": lambda: with_flags(zipped(recording()), 0x20),
+    "zip64 end record missing": lambda: with_missing_zip64_record(zipped(recording())),
     "zip64 size of a member missing": lambda: patched_entry(zipped(recording()), 24, b"\xff" * 4),
-    "overlapping": lambda: overlapping(zipped(recording())),
-    "two of one name": lambda: twice(zipped(recording())),
+    "overlapping": lambda: with_overlap(zipped(recording())),
+    "two of one name": lambda: with_duplicate_name(zipped(recording())),
     "checksum": lambda: patched_entry(zipped(recording()), 16, b"abcd"),
     "longer than declared": lambda: patched_entry(zipped(recording()), 24, struct.pack("<L", 10)),
     "shorter than declared": lambda: patched_entry(zipped(recording()), 24, struct.pack("<L", 1 << 20)),
@@ -156,13 +161,13 @@ BROKEN: dict[str, Callable[[], bytes]] = {
     "empty": lambda: b"",
     "only an end record": lambda: b"PK\5\6" + bytes(18),
     "a directory of another name": lambda: changed("terminals/", b""),
-    "a name that is no ASCII": lambda: changed("ümläut", b""),
+    "a name that is not ASCII": lambda: changed("ümläut", b""),
     "a path that leads out": lambda: changed("../events.jsonl", b""),
     "a segment beyond 64 bits": lambda: changed(f"terminals/{WORKER}/1/{'9' * 20}.bin", b"x"),
     "segments that overlap": lambda: changed(f"terminals/{WORKER}/1/{3:020d}.bin", b"x"),
-    "metadata that is no JSON": lambda: changed("metadata.json", b"{"),
-    "metadata that is no object": lambda: changed("metadata.json", b"[]"),
-    "an image that is none": lambda: changed(IMAGE, b"hello"),
+    "metadata that is not JSON": lambda: changed("metadata.json", b"{"),
+    "metadata that is not an object": lambda: changed("metadata.json", b"[]"),
+    "an image that is text": lambda: changed(IMAGE, b"hello"),
     "an image of another type": lambda: changed(f"images/{'1' * 32}.gif", PIXEL),
     "an event without data": lambda: changed(
         "events.jsonl", event_line(b'{"seq":1,"type":"error","timestamp":"2026-01-01T00:00:00Z"}')
@@ -171,47 +176,49 @@ BROKEN: dict[str, Callable[[], bytes]] = {
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    place = tmp_path_factory.mktemp("elsewhere")
-    (place / "workspace").mkdir()
-    server = Server(place / "home", place / "workspace")
+async def importing_server(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    directory = tmp_path_factory.mktemp("importing")
+    (directory / "workspace").mkdir()
+    server = Server(directory / "home", directory / "workspace")
     await server.start()
     yield server
     await server.close()
 
 
 def files_of(home: Path) -> set[Path]:
-    """What an import could leave behind."""
+    """Return all files that an import could leave."""
     kept = [*home.glob(".import-*"), *(home / "spool").rglob("*"), *(home / "images").rglob("*")]
     return {*kept, *(home / "recordings").rglob("*")}
 
 
-async def put(server: Server, data: bytes) -> tuple[int, Any]:
+async def import_zip(server: Server, data: bytes) -> tuple[int, Any]:
     answer = await server.http.put(f"/api/recordings/{SESSION}", content=data, timeout=120)
     return answer.status_code, answer.json()
 
 
-async def refused(server: Server, data: bytes) -> str:
-    """Import what must be refused; return the sentence that says why."""
+async def import_refused(server: Server, data: bytes) -> str:
+    """Import a zip that must be refused, check that no file is left, and return the reason."""
     before = files_of(server.home)
-    status, said = await put(server, data)
-    assert (status, said["error"]) == (400, "invalid"), said
+    status, answer = await import_zip(server, data)
+    assert (status, answer["error"]) == (400, "invalid"), answer
     assert files_of(server.home) == before
     assert (await server.call("GET", "/api/sessions"))["total"] == 0
-    assert "\n" not in said["message"]
-    return str(said["message"])
+    assert "\n" not in answer["message"]
+    return str(answer["message"])
 
 
-@pytest.mark.parametrize("what", BROKEN)
+@pytest.mark.parametrize("damage", BROKEN)
 async def test_a_broken_zip_is_refused_in_one_sentence_and_leaves_nothing(
-    elsewhere: Server, what: str
+    importing_server: Server, damage: str
 ) -> None:
-    assert await refused(elsewhere, BROKEN[what]())
+    assert await import_refused(importing_server, BROKEN[damage]())
 
 
-async def test_the_recording_these_tests_break_is_imported_when_it_is_whole(elsewhere: Server) -> None:
-    assert (await put(elsewhere, zipped(recording())))[0] == 201
-    await elsewhere.call("DELETE", f"/api/sessions/{SESSION}?purge=true")
+async def test_the_recording_that_these_tests_damage_is_imported_when_it_is_intact(
+    importing_server: Server,
+) -> None:
+    assert (await import_zip(importing_server, zipped(recording())))[0] == 201
+    await importing_server.call("DELETE", f"/api/sessions/{SESSION}?purge=true")
 
 
 @pytest.mark.parametrize(
@@ -226,44 +233,44 @@ async def test_the_recording_these_tests_break_is_imported_when_it_is_whole(else
     ids=["image", "metadata", "one endless line", "only newlines", "index"],
 )
 async def test_hundreds_of_megabytes_in_a_small_zip_take_little_memory(
-    elsewhere: Server, name: str, size: int, start: bytes, unit: bytes
+    importing_server: Server, name: str, size: int, start: bytes, unit: bytes
 ) -> None:
     data = bomb(name, size, start, unit)
     assert len(data) < 1 << 20
-    before = reset_peak(elsewhere.pid)
-    await refused(elsewhere, data)
-    assert peak(elsewhere.pid) - before < GROWTH
+    before = reset_peak(importing_server.pid)
+    await import_refused(importing_server, data)
+    assert peak(importing_server.pid) - before < MAX_GROWTH
 
 
-async def test_a_short_line_that_is_millions_of_values_takes_little_memory(elsewhere: Server) -> None:
+async def test_a_line_with_millions_of_values_takes_little_memory(importing_server: Server) -> None:
     values = b"[" + b"[]," * (8 << 20) + b"0]"
     line = event_line(
         b'{"seq":1,"type":"x","workerId":null,"role":null,"timestamp":"2026-01-01T00:00:00Z","data":{"a":%b}}'
         % values
     )
     data = zipped(recording() | {"events.jsonl": line})
-    before = reset_peak(elsewhere.pid)
-    await refused(elsewhere, data)
-    assert peak(elsewhere.pid) - before < 4 * GROWTH
+    before = reset_peak(importing_server.pid)
+    await import_refused(importing_server, data)
+    assert peak(importing_server.pid) - before < 4 * MAX_GROWTH
 
 
-async def test_a_directory_of_millions_of_members_takes_little_memory(elsewhere: Server) -> None:
+async def test_a_directory_of_millions_of_members_takes_little_memory(importing_server: Server) -> None:
     entry = zipped({"a": b""})[31:-22]
     count = 1_000_000
     directory = entry * count
     end = struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, count % 65535, count % 65535, len(directory), 0, 0)
-    before = reset_peak(elsewhere.pid)
-    await refused(elsewhere, directory + end)
-    assert peak(elsewhere.pid) - before < GROWTH
+    before = reset_peak(importing_server.pid)
+    await import_refused(importing_server, directory + end)
+    assert peak(importing_server.pid) - before < MAX_GROWTH
 
 
-async def test_an_index_of_two_million_entries_is_read_with_little_memory(elsewhere: Server) -> None:
+async def test_an_index_of_two_million_entries_is_read_with_little_memory(importing_server: Server) -> None:
     entry = recording()[f"{SPOOL}.idx"]
-    status, said = await put(elsewhere, bomb(f"{SPOOL}.idx", 40 << 20, b"", entry))
-    assert status == 201, said
-    before = reset_peak(elsewhere.pid)
+    status, answer = await import_zip(importing_server, bomb(f"{SPOOL}.idx", 40 << 20, b"", entry))
+    assert status == 201, answer
+    before = reset_peak(importing_server.pid)
     for path in ("timeline", "export?format=zip", f"workers/{WORKER}/output?format=cast"):
-        answer = await elsewhere.http.get(f"/api/sessions/{SESSION}/{path}", timeout=240)
+        answer = await importing_server.http.get(f"/api/sessions/{SESSION}/{path}", timeout=240)
         assert answer.status_code == 200
-    assert peak(elsewhere.pid) - before < GROWTH
-    await elsewhere.call("DELETE", f"/api/sessions/{SESSION}?purge=true")
+    assert peak(importing_server.pid) - before < MAX_GROWTH
+    await importing_server.call("DELETE", f"/api/sessions/{SESSION}?purge=true")

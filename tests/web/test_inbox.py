@@ -1,4 +1,4 @@
-"""B4: one inbox of everything that waits for a person, over all sessions; rules and notifications."""
+"""The inbox of everything that waits for a user in all sessions; rules and notifications."""
 
 import asyncio
 import json
@@ -32,14 +32,14 @@ async def kinds(server: Server) -> list[str]:
     return [item["kind"] for item in await items(server)]
 
 
-async def eventually(look: Callable[[], Awaitable[Any]], wanted: Any) -> None:
-    seen = None
+async def wait_until_equal(look: Callable[[], Awaitable[Any]], wanted: Any) -> None:
+    current = None
     try:
         async with asyncio.timeout(30):
-            while (seen := await look()) != wanted:
+            while (current := await look()) != wanted:
                 await asyncio.sleep(0.02)
     except TimeoutError:
-        raise AssertionError(f"{seen} never became {wanted}") from None
+        raise AssertionError(f"{current} never became {wanted}") from None
 
 
 @pytest.fixture
@@ -48,17 +48,17 @@ async def journal(server: Server) -> Path:
 
 
 @pytest.mark.usefixtures("journal")
-async def test_b4_what_waits_in_any_session_is_there_the_most_urgent_first(server: Server) -> None:
-    done, asking, wondering, failing = [await Talk.begin(server, title=f"talk {n}") for n in range(4)]
+async def test_items_of_all_sessions_are_listed_the_most_urgent_first(server: Server) -> None:
+    done, asking, wondering, failing = [await Talk.begin(server, title=f"session {n}") for n in range(4)]
     await done.ask("[[chunk hello]]")
     await asking.prompt("[[permission]]")
     await wondering.prompt("[[question]]")
     await failing.ask("[[chunk first]]")
     await failing.prompt("[[exit 3]]")
-    await eventually(lambda: kinds(server), ["permission", "question", "failed", "finished"])
+    await wait_until_equal(lambda: kinds(server), ["permission", "question", "failed", "finished"])
 
     permission, question, failed, finished = await items(server)
-    assert (permission["sessionTitle"], permission["toolCall"]["kind"]) == ("talk 1", "execute")
+    assert (permission["sessionTitle"], permission["toolCall"]["kind"]) == ("session 1", "execute")
     assert (question["text"], question["form"]["required"]) == ("who?", ["name"])
     assert failed["sessionId"] == failing.id
     assert finished["sessionId"] == done.id
@@ -68,123 +68,127 @@ async def test_b4_what_waits_in_any_session_is_there_the_most_urgent_first(serve
     await server.call("POST", path, 204, json={"optionId": "yes"})
     path = f"{wondering.path}/questions/{question['id']}"
     await server.call("POST", path, 204, json={"action": "decline"})
-    await eventually(lambda: kinds(server), ["failed", "finished", "finished", "finished"])
+    await wait_until_equal(lambda: kinds(server), ["failed", "finished", "finished", "finished"])
 
 
 @pytest.mark.usefixtures("journal")
-async def test_a_turn_that_ended_in_an_error_has_failed_and_says_why(server: Server) -> None:
-    talk = await Talk.begin(server)
-    await talk.ask("[[error text='the model is overloaded']]")
+async def test_a_turn_that_ended_in_an_error_is_a_failure_with_its_reason(server: Server) -> None:
+    conversation = await Talk.begin(server)
+    await conversation.ask("[[error text='the model is overloaded']]")
     (failed,) = await items(server)
-    why = "the turn failed: the model is overloaded"
-    assert (failed["kind"], failed["text"]) == ("failed", why)
-    worker = await talk.worker()
-    assert (worker["state"], worker["activity"], worker["activityWhy"]) == ("active", "idle", why)
-    await talk.ask("[[chunk better]]")
+    reason = "the turn failed: the model is overloaded"
+    assert (failed["kind"], failed["text"]) == ("failed", reason)
+    worker = await conversation.worker()
+    assert (worker["state"], worker["activity"], worker["activityWhy"]) == ("active", "idle", reason)
+    await conversation.ask("[[chunk better]]")
     assert await kinds(server) == ["finished"]
-    assert (await talk.worker())["activityWhy"] == "the turn is over"
+    assert (await conversation.worker())["activityWhy"] == "the turn is over"
 
 
 @pytest.mark.usefixtures("journal")
-async def test_what_was_seen_is_gone_and_stays_gone_over_a_kill(server: Server) -> None:
-    talks = [await Talk.begin(server) for _ in range(2)]
-    ends = [await talk.ask("[[chunk hello]]") for talk in talks]
-    await server.call("POST", f"{talks[0].path}/seen", 204, json={"seq": ends[0]["seq"] - 1})
+async def test_a_seen_item_is_removed_and_stays_removed_after_a_kill(server: Server) -> None:
+    conversations = [await Talk.begin(server) for _ in range(2)]
+    ends = [await conversation.ask("[[chunk hello]]") for conversation in conversations]
+    await server.call("POST", f"{conversations[0].path}/seen", 204, json={"seq": ends[0]["seq"] - 1})
     assert len(await items(server)) == 2
-    await server.call("POST", f"{talks[0].path}/seen", 204, json={"seq": ends[0]["seq"]})
+    await server.call("POST", f"{conversations[0].path}/seen", 204, json={"seq": ends[0]["seq"]})
     await server.restart()
-    assert [item["sessionId"] for item in await items(server)] == [talks[1].id]
-    await server.call("POST", f"{talks[1].path}/seen", 204)
+    assert [item["sessionId"] for item in await items(server)] == [conversations[1].id]
+    await server.call("POST", f"{conversations[1].path}/seen", 204)
     assert await items(server) == []
-    await server.call("POST", "/api/sessions/nobody/seen", 404)
+    await server.call("POST", "/api/sessions/unknown/seen", 404)
 
 
 @pytest.mark.usefixtures("journal")
-async def test_a_new_turn_an_end_and_a_purge_take_it_away(server: Server) -> None:
-    talk = await Talk.begin(server)
-    await talk.ask("[[chunk hello]]")
+async def test_a_new_turn_an_end_and_a_purge_remove_a_finished_item(server: Server) -> None:
+    conversation = await Talk.begin(server)
+    await conversation.ask("[[chunk hello]]")
     assert await kinds(server) == ["finished"]
-    await talk.prompt("[[wait_cancel]]")
-    await eventually(lambda: kinds(server), [])
-    await server.call("POST", f"{talk.path}/cancel", 204)
-    await talk.seen("turn_end", stopReason="cancelled")
+    await conversation.prompt("[[wait_cancel]]")
+    await wait_until_equal(lambda: kinds(server), [])
+    await server.call("POST", f"{conversation.path}/cancel", 204)
+    await conversation.seen("turn_end", stopReason="cancelled")
     assert await kinds(server) == []
-    await talk.ask("[[chunk more]]")
+    await conversation.ask("[[chunk more]]")
     assert await kinds(server) == ["finished"]
-    await server.call("DELETE", talk.path, params={"purge": True})
+    await server.call("DELETE", conversation.path, params={"purge": True})
     assert await items(server) == []
 
 
-async def test_work_that_was_typed_into_a_terminal_waits_to_be_seen_when_it_is_done(server: Server) -> None:
-    """Over a kill too; what an agent does by itself when it starts is nobody's."""
+async def test_finished_work_that_was_typed_into_a_terminal_is_in_the_inbox(server: Server) -> None:
+    """Also after a kill. Work of an agent at its start, without input, is not in the inbox."""
     await define_tui(server)
-    talk = await TuiTalk.begin(server)
+    conversation = await TuiTalk.begin(server)
     assert await kinds(server) == []
-    await talk.types("[[work 4]]\r")
-    working = await talk.does("active")
+    await conversation.types("[[work 4]]\r")
+    working = await conversation.does("active")
     assert working["data"]["byHand"] is True
     await server.kill()
     await server.start()
-    done = await talk.does("idle", after=working["seq"])
-    await eventually(lambda: kinds(server), ["finished"])
+    done = await conversation.does("idle", after=working["seq"])
+    await wait_until_equal(lambda: kinds(server), ["finished"])
     assert (await items(server))[0]["seq"] == done["seq"]
 
-    await talk.types("[[work 2]]\r", n=2)
-    await talk.does("active", after=done["seq"])
-    await eventually(lambda: kinds(server), [])
-    await eventually(lambda: kinds(server), ["finished"])
-    end = await talk.ask("[[work 0.2]]")  # it has the turn of a prompt, and its end
-    await eventually(lambda: kinds(server), ["finished"])
+    await conversation.types("[[work 2]]\r", n=2)
+    await conversation.does("active", after=done["seq"])
+    await wait_until_equal(lambda: kinds(server), [])
+    await wait_until_equal(lambda: kinds(server), ["finished"])
+    end = await conversation.ask("[[work 0.2]]")  # this work has a turn, so its end is a `turn_end`
+    await wait_until_equal(lambda: kinds(server), ["finished"])
     assert (await items(server))[0]["seq"] == end["seq"]
 
 
 @pytest.mark.usefixtures("journal")
-async def test_the_dashboard_tells_every_change_of_the_inbox(server: Server) -> None:
-    talk = await Talk.begin(server)
+async def test_the_dashboard_shows_every_change_of_the_inbox(server: Server) -> None:
+    conversation = await Talk.begin(server)
     async with server.socket("/ws/dashboard") as ws:
 
         async def until(*wanted: str) -> None:
             async with asyncio.timeout(30):
                 while True:
-                    news = json.loads(await ws.recv())
-                    if news["type"] == "inbox" and [item["kind"] for item in news["items"]] == [*wanted]:
+                    message = json.loads(await ws.recv())
+                    if message["type"] == "inbox" and [item["kind"] for item in message["items"]] == [
+                        *wanted
+                    ]:
                         return
 
         await until()
-        await talk.prompt("[[permission]]")
+        await conversation.prompt("[[permission]]")
         await until("permission")
-        permission = await talk.permission()
-        path = f"{talk.path}/permissions/{permission['id']}"
+        permission = await conversation.permission()
+        path = f"{conversation.path}/permissions/{permission['id']}"
         await server.call("POST", path, 204, json={"optionId": "yes"})
         await until("finished")
-        await server.call("POST", f"{talk.path}/seen", 204)
+        await server.call("POST", f"{conversation.path}/seen", 204)
         await until()
 
 
-def asking(**call: Any) -> dict[str, Any]:
-    """A script whose every prompt asks leave for a call."""
+def permission_script(**call: Any) -> dict[str, Any]:
+    """Return a script that asks for a permission at each prompt."""
     params = {"toolCall": {"toolCallId": "c1", "title": "look", **call}, "options": OPTIONS}
     return {"prompts": [[{"do": "ask", "method": "session/request_permission", "params": params}]]}
 
 
-async def answered(talk: Talk) -> dict[str, Any]:
-    event = await talk.seen("permission", status="selected")
+async def selected_answer(conversation: Talk) -> dict[str, Any]:
+    event = await conversation.seen("permission", status="selected")
     data: dict[str, Any] = event["data"]
     return data
 
 
-READING = {"name": "reading", "agentId": "reader", "kind": "read", "answer": "allow"}
+READ_RULE = {"name": "reading", "agentId": "reader", "kind": "read", "answer": "allow"}
 
 
-async def test_s29_a_rule_answers_and_the_answer_names_it(server: Server) -> None:
-    journal = await define_scripted(server, "reader", asking(kind="read"))
-    added = await server.call("POST", "/api/rules", 201, json=READING)
-    assert added == READING | {"path": None, "command": None, "added": True}
+async def test_a_rule_answers_a_permission_and_the_answer_names_the_rule(server: Server) -> None:
+    journal = await define_scripted(server, "reader", permission_script(kind="read"))
+    added = await server.call("POST", "/api/rules", 201, json=READ_RULE)
+    assert added == READ_RULE | {"path": None, "command": None, "added": True}
     await server.restart()
-    talk = await Talk.begin(server, "reader")
-    await talk.ask("read it")
-    assert (await answered(talk))["by"] == "rule reading"
-    assert [each["data"]["status"] for each in await talk.events() if each["type"] == "permission"] == [
+    conversation = await Talk.begin(server, "reader")
+    await conversation.ask("read it")
+    assert (await selected_answer(conversation))["by"] == "rule reading"
+    assert [
+        each["data"]["status"] for each in await conversation.events() if each["type"] == "permission"
+    ] == [
         "pending",
         "selected",
     ]
@@ -192,71 +196,75 @@ async def test_s29_a_rule_answers_and_the_answer_names_it(server: Server) -> Non
 
 
 @pytest.mark.parametrize("kind", ["read_and_delete", "read\u200b", "teleport", None])
-async def test_s29_what_only_looks_like_it_asks_a_person(server: Server, kind: str | None) -> None:
-    await define_scripted(server, "reader", asking(**({} if kind is None else {"kind": kind})))
-    await server.call("POST", "/api/rules", 201, json=READING)
-    talk = await Talk.begin(server, "reader")
-    await talk.prompt("read it")
-    permission = await talk.permission()
-    path = f"{talk.path}/permissions/{permission['id']}"
+async def test_a_permission_of_a_kind_that_only_resembles_the_rule_asks_the_user(
+    server: Server, kind: str | None
+) -> None:
+    await define_scripted(server, "reader", permission_script(**({} if kind is None else {"kind": kind})))
+    await server.call("POST", "/api/rules", 201, json=READ_RULE)
+    conversation = await Talk.begin(server, "reader")
+    await conversation.prompt("read it")
+    permission = await conversation.permission()
+    path = f"{conversation.path}/permissions/{permission['id']}"
     await server.call("POST", path, 204, json={"optionId": "no"})
-    assert (await answered(talk))["by"] == "owner"
+    assert (await selected_answer(conversation))["by"] == "owner"
 
 
-async def test_s29_a_question_that_only_names_a_call_asks_a_person_and_shows_it(server: Server) -> None:
+async def test_a_permission_that_only_names_an_announced_call_asks_the_user_and_shows_the_call(
+    server: Server,
+) -> None:
     announced = {"do": "tool", "toolCallId": "c1", "title": "look", "kind": "read", "status": "pending"}
     params = {"toolCall": {"toolCallId": "c1"}, "options": OPTIONS}
     ask = {"do": "ask", "method": "session/request_permission", "params": params}
     await define_scripted(server, "reader", {"prompts": [[announced, ask]]})
-    await server.call("POST", "/api/rules", 201, json=READING)
-    talk = await Talk.begin(server, "reader")
-    await talk.prompt("read it")
-    permission = await talk.permission()
+    await server.call("POST", "/api/rules", 201, json=READ_RULE)
+    conversation = await Talk.begin(server, "reader")
+    await conversation.prompt("read it")
+    permission = await conversation.permission()
     assert permission["toolCall"]["kind"] == "read"
     await server.restart()
-    path = f"{talk.path}/permissions/{permission['id']}"
+    path = f"{conversation.path}/permissions/{permission['id']}"
     await server.call("POST", path, 204, json={"optionId": "no"})
-    assert (await answered(talk))["by"] == "owner"
+    assert (await selected_answer(conversation))["by"] == "owner"
 
 
-async def test_a_rule_answers_what_was_asked_before_it_was_made(server: Server) -> None:
-    await define_scripted(server, "reader", asking(kind="read"))
-    talk = await Talk.begin(server, "reader")
-    await talk.prompt("read it")
-    await talk.permission()
-    await server.call("POST", "/api/rules", 201, json=READING | {"answer": "reject"})
-    data = await answered(talk)
+async def test_a_new_rule_answers_a_permission_that_is_already_open(server: Server) -> None:
+    await define_scripted(server, "reader", permission_script(kind="read"))
+    conversation = await Talk.begin(server, "reader")
+    await conversation.prompt("read it")
+    await conversation.permission()
+    await server.call("POST", "/api/rules", 201, json=READ_RULE | {"answer": "reject"})
+    data = await selected_answer(conversation)
     assert (data["optionId"], data["by"]) == ("no", "rule reading")
 
 
-async def test_rules_of_the_settings_are_tried_first_and_only_removed_there(server: Server) -> None:
-    server.set(BULLPEN_RULES=json.dumps([READING]))
+async def test_rules_of_the_settings_come_first_and_are_removed_only_in_the_settings(server: Server) -> None:
+    server.set(BULLPEN_RULES=json.dumps([READ_RULE]))
     await server.restart()
-    await server.call("POST", "/api/rules", 409, json=READING)
-    await server.call("POST", "/api/rules", 201, json=READING | {"name": "more"})
+    await server.call("POST", "/api/rules", 409, json=READ_RULE)
+    await server.call("POST", "/api/rules", 201, json=READ_RULE | {"name": "more"})
     listed = (await server.call("GET", "/api/rules"))["rules"]
     assert [(rule["name"], rule["added"]) for rule in listed] == [("reading", False), ("more", True)]
     await server.call("DELETE", "/api/rules/reading", 409)
     await server.call("DELETE", "/api/rules/more", 204)
     await server.call("DELETE", "/api/rules/more", 404)
-    await server.call("POST", "/api/rules", 400, json=READING | {"name": "x", "kind": "other"})
+    await server.call("POST", "/api/rules", 400, json=READ_RULE | {"name": "x", "kind": "other"})
 
 
-class Hook:
-    """A webhook of the loopback, and a command that writes down what it is told."""
+class NotificationReceiver:
+    """A webhook on loopback, and a command that writes its arguments to a file."""
 
     def __init__(self, directory: Path) -> None:
-        self.told: list[dict[str, Any]] = []
-        self.file = directory / "told"
+        self.notifications: list[dict[str, Any]] = []
+        self.file = directory / "arguments"
         self.file.touch()
         self.url = ""
 
     @property
-    def commanded(self) -> list[str]:
+    def command_calls(self) -> list[str]:
         return self.file.read_text().splitlines()
 
     @asynccontextmanager
-    async def open(self) -> AsyncIterator["Hook"]:
+    async def open(self) -> AsyncIterator["NotificationReceiver"]:
         async with await asyncio.start_server(self._take, "127.0.0.1", 0) as listening:
             self.url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/hook"
             yield self
@@ -264,7 +272,7 @@ class Hook:
     async def _take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
         length = int(head.split("content-length:")[1].split()[0])
-        self.told.append(json.loads(await reader.readexactly(length)))
+        self.notifications.append(json.loads(await reader.readexactly(length)))
         writer.write(b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n")
         writer.close()
 
@@ -279,30 +287,30 @@ class Hook:
         }
 
 
-async def _count(hook: Hook) -> tuple[int, int]:
-    return len(hook.told), len(hook.commanded)
+async def _counts(receiver: NotificationReceiver) -> tuple[int, int]:
+    return len(receiver.notifications), len(receiver.command_calls)
 
 
-async def test_a_person_is_told_by_webhook_and_command(server: Server, tmp_path: Path) -> None:
-    async with Hook(tmp_path).open() as hook:
-        server.set(**hook.settings())
+async def test_a_user_is_notified_by_webhook_and_command(server: Server, tmp_path: Path) -> None:
+    async with NotificationReceiver(tmp_path).open() as receiver:
+        server.set(**receiver.settings())
         await server.restart()
         await define_scripted(server)
-        talk = await Talk.begin(server, title="--urgent")
-        await talk.prompt("[[permission]]")
-        await eventually(lambda: _count(hook), (1, 1))
-        (told,) = hook.told
-        assert (told["kind"], told["sessionId"], told["title"]) == (
+        conversation = await Talk.begin(server, title="--urgent")
+        await conversation.prompt("[[permission]]")
+        await wait_until_equal(lambda: _counts(receiver), (1, 1))
+        (notification,) = receiver.notifications
+        assert (notification["kind"], notification["sessionId"], notification["title"]) == (
             "permission",
-            talk.id,
+            conversation.id,
             "scripted asks for permission",
         )
-        title, text = hook.commanded[0].split("|")
+        title, text = receiver.command_calls[0].split("|")
         assert (title, text) == ("Bullpen: scripted asks for permission", "“--urgent: something”")
 
 
 async def look(ws: ClientConnection, visible: bool) -> None:
-    """Says so, and waits until it is known: a socket takes one message after the other."""
+    """Report whether the page is visible, and wait until the server has read the message."""
     await ws.send(json.dumps({"type": "looking", "visible": visible}))
     await ws.send(json.dumps({"type": "subscribe"}))
     async with asyncio.timeout(30):
@@ -310,94 +318,102 @@ async def look(ws: ClientConnection, visible: bool) -> None:
             pass
 
 
-async def test_one_notification_a_minute_and_none_on_screen_but_approvals_always(
+async def test_one_notification_a_minute_none_for_a_visible_session_but_permissions_always(
     server: Server, tmp_path: Path
 ) -> None:
-    async with Hook(tmp_path).open() as hook:
-        server.set(**hook.settings())
+    async with NotificationReceiver(tmp_path).open() as receiver:
+        server.set(**receiver.settings())
         await server.restart()
         await define_scripted(server)
         watched, other = await Talk.begin(server), await Talk.begin(server)
         async with server.socket(f"/ws/session/{watched.id}") as ws:
             await look(ws, True)
-            await watched.ask("[[chunk seen]]")  # on a screen: not told
-            await watched.prompt("[[permission]]")  # but this is
-            await eventually(lambda: _count(hook), (1, 1))
+            await watched.ask("[[chunk seen]]")  # the session is visible: no notification
+            await watched.prompt("[[permission]]")  # a permission is always notified
+            await wait_until_equal(lambda: _counts(receiver), (1, 1))
         await other.ask("[[chunk one]]")
-        await eventually(lambda: _count(hook), (2, 2))
-        await other.ask("[[chunk two]]")  # within the minute: not told
+        await wait_until_equal(lambda: _counts(receiver), (2, 2))
+        await other.ask("[[chunk two]]")  # within a minute of the last one: no notification
         await other.prompt("[[permission]]")
-        await eventually(lambda: _count(hook), (3, 3))
-        assert [told["kind"] for told in hook.told] == ["permission", "finished", "permission"]
+        await wait_until_equal(lambda: _counts(receiver), (3, 3))
+        assert [each["kind"] for each in receiver.notifications] == ["permission", "finished", "permission"]
 
 
-async def test_who_reads_along_from_a_program_is_not_told(server: Server, tmp_path: Path) -> None:
-    async with Hook(tmp_path).open() as hook:
-        server.set(**hook.settings(BULLPEN_NOTIFY_PAUSE="0"))
+async def test_an_attentive_viewer_of_the_client_library_suppresses_notifications(
+    server: Server, tmp_path: Path
+) -> None:
+    async with NotificationReceiver(tmp_path).open() as receiver:
+        server.set(**receiver.settings(BULLPEN_NOTIFY_PAUSE="0"))
         await server.restart()
         await define_scripted(server)
-        talk, other = await Talk.begin(server), await Talk.begin(server)
+        conversation, other = await Talk.begin(server), await Talk.begin(server)
         async with Client(server.url, server.token) as client:
-            async with aclosing(client.follow(talk.id, looking=True)) as events:
+            async with aclosing(client.follow(conversation.id, looking=True)) as events:
                 await anext(events)
-                await talk.ask("[[chunk one]]")
+                await conversation.ask("[[chunk one]]")
                 await other.ask("[[chunk elsewhere]]")
-                await eventually(lambda: _count(hook), (1, 1))
-            assert [told["sessionId"] for told in hook.told] == [other.id]
+                await wait_until_equal(lambda: _counts(receiver), (1, 1))
+            assert [each["sessionId"] for each in receiver.notifications] == [other.id]
 
 
-async def test_who_is_connected_and_does_not_look_is_told(server: Server, tmp_path: Path) -> None:
-    async with Hook(tmp_path).open() as hook:
-        server.set(**hook.settings(BULLPEN_NOTIFY_PAUSE="0"))
+async def test_a_viewer_that_is_not_attentive_does_not_suppress_notifications(
+    server: Server, tmp_path: Path
+) -> None:
+    async with NotificationReceiver(tmp_path).open() as receiver:
+        server.set(**receiver.settings(BULLPEN_NOTIFY_PAUSE="0"))
         await server.restart()
         await define_scripted(server)
-        talk, other = await Talk.begin(server), await Talk.begin(server)
-        async with server.socket(f"/ws/session/{talk.id}") as ws:
-            await talk.ask("[[chunk one]]")  # a program, or a page of old, that never said it looks
-            await eventually(lambda: _count(hook), (1, 1))
+        conversation, other = await Talk.begin(server), await Talk.begin(server)
+        async with server.socket(f"/ws/session/{conversation.id}") as ws:
+            await conversation.ask("[[chunk one]]")  # the viewer has not reported that it is visible
+            await wait_until_equal(lambda: _counts(receiver), (1, 1))
             await look(ws, True)
-            await talk.ask("[[chunk two]]")
+            await conversation.ask("[[chunk two]]")
             await other.ask("[[chunk elsewhere]]")
-            await eventually(lambda: _count(hook), (2, 2))
-            assert hook.told[1]["sessionId"] == other.id
-            await look(ws, False)  # a tab that is hidden now
-            await talk.ask("[[chunk three]]")
-            await eventually(lambda: _count(hook), (3, 3))
+            await wait_until_equal(lambda: _counts(receiver), (2, 2))
+            assert receiver.notifications[1]["sessionId"] == other.id
+            await look(ws, False)  # the tab is hidden
+            await conversation.ask("[[chunk three]]")
+            await wait_until_equal(lambda: _counts(receiver), (3, 3))
             await look(ws, True)
-        await talk.ask("[[chunk four]]")  # who has left looks no more
-        await eventually(lambda: _count(hook), (4, 4))
+        await conversation.ask("[[chunk four]]")  # the viewer has disconnected
+        await wait_until_equal(lambda: _counts(receiver), (4, 4))
 
 
-async def test_a_guest_who_looks_keeps_nothing_from_the_others(server: Server, tmp_path: Path) -> None:
-    async with Hook(tmp_path).open() as hook:
-        server.set(**hook.settings())
+async def test_an_attentive_guest_does_not_suppress_notifications(server: Server, tmp_path: Path) -> None:
+    async with NotificationReceiver(tmp_path).open() as receiver:
+        server.set(**receiver.settings())
         await server.restart()
         await define_scripted(server)
-        talk = await Talk.begin(server)
-        share = await server.call("POST", f"{talk.path}/share", 201, json={})
+        conversation = await Talk.begin(server)
+        share = await server.call("POST", f"{conversation.path}/share", 201, json={})
         as_guest = {"Authorization": f"Bearer {share['token']}"}
-        async with server.socket(f"/ws/session/{talk.id}", headers=as_guest) as ws:
+        async with server.socket(f"/ws/session/{conversation.id}", headers=as_guest) as ws:
             await look(ws, True)
-            await talk.ask("[[chunk done]]")
-            await eventually(lambda: _count(hook), (1, 1))
+            await conversation.ask("[[chunk done]]")
+            await wait_until_equal(lambda: _counts(receiver), (1, 1))
 
 
-async def test_what_falls_into_the_pause_is_told_after_it(server: Server, tmp_path: Path) -> None:
-    async with Hook(tmp_path).open() as hook:
-        server.set(**hook.settings(BULLPEN_NOTIFY_PAUSE="2"))
+async def test_a_notification_during_the_pause_is_sent_after_the_pause(
+    server: Server, tmp_path: Path
+) -> None:
+    async with NotificationReceiver(tmp_path).open() as receiver:
+        server.set(**receiver.settings(BULLPEN_NOTIFY_PAUSE="2"))
         await server.restart()
         await define_scripted(server)
-        talk = await Talk.begin(server)
-        await talk.ask("[[chunk one]]")
-        await eventually(lambda: _count(hook), (1, 1))
-        await talk.ask("[[chunk two]]")
-        await eventually(lambda: _count(hook), (2, 2))
-        assert [told["kind"] for told in hook.told] == ["finished", "finished"]
+        conversation = await Talk.begin(server)
+        await conversation.ask("[[chunk one]]")
+        await wait_until_equal(lambda: _counts(receiver), (1, 1))
+        await conversation.ask("[[chunk two]]")
+        await wait_until_equal(lambda: _counts(receiver), (2, 2))
+        assert [each["kind"] for each in receiver.notifications] == ["finished", "finished"]
 
 
-async def test_what_is_answered_in_time_is_not_told(server: Server, tmp_path: Path) -> None:
-    async with Hook(tmp_path).open() as hook:
-        server.set(**hook.settings(BULLPEN_NOTIFY_AFTER="5"))
+async def test_a_permission_answered_within_the_delay_causes_no_notification(
+    server: Server, tmp_path: Path
+) -> None:
+    async with NotificationReceiver(tmp_path).open() as receiver:
+        server.set(**receiver.settings(BULLPEN_NOTIFY_AFTER="5"))
         await server.restart()
         await define_scripted(server)
         quick, slow = await Talk.begin(server), await Talk.begin(server)
@@ -408,5 +424,5 @@ async def test_what_is_answered_in_time_is_not_told(server: Server, tmp_path: Pa
         await quick.seen("turn_end")
         await server.call("POST", f"{quick.path}/seen", 204)
         await slow.prompt("[[permission]]")
-        await eventually(lambda: _count(hook), (1, 1))
-        assert hook.told[0]["sessionId"] == slow.id
+        await wait_until_equal(lambda: _counts(receiver), (1, 1))
+        assert receiver.notifications[0]["sessionId"] == slow.id

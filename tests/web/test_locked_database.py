@@ -1,4 +1,4 @@
-"""A database that another process keeps locked: the answer names the lock, and the disk is not blamed."""
+"""While another process locks the database, responses name the lock and do not report a full disk."""
 
 import sqlite3
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Our own words: JSON in a file, a level that can be changed, and no secrets."""
+"""The log of the server: JSON in a file, a level that can be changed, and no secrets."""
 
 import asyncio
 import json
@@ -13,9 +13,9 @@ import pytest
 from bullpen.logs import REPEATS_A_MINUTE, LogRedaction
 from bullpen.web.derived_secrets import DerivedSecrets, SecretKind, new_seed
 from support.server import Server
-from web.people import stranger
+from web.clients import anonymous_client
 
-shared = pytest.mark.asyncio(loop_scope="session")
+session_loop = pytest.mark.asyncio(loop_scope="session")
 
 
 async def test_the_level_is_changed_while_the_server_runs(server: Server) -> None:
@@ -23,8 +23,8 @@ async def test_the_level_is_changed_while_the_server_runs(server: Server) -> Non
     path = server.home / "logs" / "server.log"
 
     async def refusals() -> int:
-        """A refusal is worth a warning."""
-        async with stranger(server) as program:
+        """Cause a refusal, which is logged as a warning, and return the number of logged refusals."""
+        async with anonymous_client(server) as program:
             await program.get("/api/sessions")
         return sum(json.loads(line)["event"] == "refused" for line in path.read_text().splitlines())
 
@@ -40,30 +40,30 @@ async def test_the_level_is_changed_while_the_server_runs(server: Server) -> Non
         await server.call("PATCH", "/api/settings", 400, json={"logLevel": wrong})
 
 
-# A process of its own: pytest has handlers too.
-BEGIN = """
+# The tests log in another process, because pytest installs its own handlers.
+SET_UP_LOGGING = """
 import logging, os, sys
 from pathlib import Path
 import structlog
 from bullpen import logs
 
 logs.configure("debug", Path(sys.argv[1]), hidden=("hunter2-given",))
-log, theirs, secret = structlog.get_logger(), logging.getLogger("somebody.else"), sys.argv[2]
+log, theirs, secret = structlog.get_logger(), logging.getLogger("another.library"), sys.argv[2]
 """
 
 
-class Written:
-    """What a process that logs as the server does leaves behind."""
+class LogOutput:
+    """The log entries and the output of a process that logs as the server does."""
 
     def __init__(self, directory: Path, program: str, secret: str = "") -> None:
-        command = [sys.executable, "-c", BEGIN + textwrap.dedent(program), str(directory), secret]
-        said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+        command = [sys.executable, "-c", SET_UP_LOGGING + textwrap.dedent(program), str(directory), secret]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
         file = (directory / "server.log").read_text()
         self.entries: list[dict[str, Any]] = [json.loads(line) for line in file.splitlines()]
-        self.everything = file + said.stdout + said.stderr
+        self.everything = file + done.stdout + done.stderr
 
 
-def test_an_entry_is_an_object_with_time_level_and_what_was_said(tmp_path: Path) -> None:
+def test_an_entry_is_an_object_with_time_level_and_event(tmp_path: Path) -> None:
     program = """
         log.info("hello", number=7)
         theirs.warning("watch %s", "out")
@@ -71,13 +71,13 @@ def test_an_entry_is_an_object_with_time_level_and_what_was_said(tmp_path: Path)
         log.info("not this")
         theirs.warning("nor this")
     """
-    ours, theirs = Written(tmp_path, program).entries
+    ours, theirs = LogOutput(tmp_path, program).entries
     assert (ours["event"], ours["level"], ours["number"]) == ("hello", "info", 7)
     assert ours["timestamp"].endswith("Z")
     assert (theirs["event"], theirs["level"]) == ("watch out", "warning")
 
 
-EVERYWHERE = """
+LOG_SECRET_IN_MANY_PLACES = """
     class Holder:
         def __repr__(self):
             return f"Holder({secret})"
@@ -97,17 +97,17 @@ EVERYWHERE = """
 
 
 @pytest.mark.parametrize("kind", [*SecretKind, "given"])
-def test_no_secret_is_written_wherever_it_stands(tmp_path: Path, kind: SecretKind | str) -> None:
+def test_no_secret_is_logged_wherever_it_occurs(tmp_path: Path, kind: SecretKind | str) -> None:
     secret = (
-        DerivedSecrets("house secret").make(kind, new_seed())
+        DerivedSecrets("server secret").make(kind, new_seed())
         if isinstance(kind, SecretKind)
         else "hunter2-given"
     )
-    written = Written(tmp_path, EVERYWHERE, secret)
-    assert len(written.entries) == 7
-    assert written.everything.count("hidden") > 20
-    assert secret not in written.everything
-    assert "another" not in written.everything
+    output = LogOutput(tmp_path, LOG_SECRET_IN_MANY_PLACES, secret)
+    assert len(output.entries) == 7
+    assert output.everything.count("hidden") > 20
+    assert secret not in output.everything
+    assert "another" not in output.everything
 
 
 def test_a_warning_that_repeats_is_counted_and_not_written(tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ def test_a_warning_that_repeats_is_counted_and_not_written(tmp_path: Path) -> No
         logs.clock.monotonic = lambda: 120.0
         log.warning("refused", number=1000)
     """
-    events = [entry["event"] for entry in Written(tmp_path, program).entries]
+    events = [entry["event"] for entry in LogOutput(tmp_path, program).entries]
     assert events.count("refused") == REPEATS_A_MINUTE + 1
     assert sum(event.startswith("no good") for event in events) == REPEATS_A_MINUTE
     assert events.count("done") == 1000
@@ -131,7 +131,7 @@ def test_a_warning_that_repeats_is_counted_and_not_written(tmp_path: Path) -> No
     assert f"{left_out} more entries in a minute were left out: no good: %s" in events
 
 
-def test_a_log_that_cannot_be_written_is_told_of_without_what_it_was_to_say(tmp_path: Path) -> None:
+def test_a_failed_write_to_the_log_is_reported_without_the_entry(tmp_path: Path) -> None:
     program = """
         log.info("first")
         logs.redaction.add_literals((secret,))
@@ -139,12 +139,12 @@ def test_a_log_that_cannot_be_written_is_told_of_without_what_it_was_to_say(tmp_
             handler.stream.close()
         theirs.error("from %s", secret)
     """
-    written = Written(tmp_path, program, "my-own-secret")
-    assert "cannot write" in written.everything
-    assert "my-own-secret" not in written.everything
+    output = LogOutput(tmp_path, program, "my-own-secret")
+    assert "cannot write" in output.everything
+    assert "my-own-secret" not in output.everything
 
 
-def test_the_rest_is_left_alone() -> None:
+def test_an_entry_without_a_secret_is_not_changed() -> None:
     entry = {
         "event": "ended",
         "code": 7,
@@ -156,15 +156,15 @@ def test_the_rest_is_left_alone() -> None:
     assert LogRedaction()(None, "", dict(entry)) == entry
 
 
-@shared
-async def test_who_leaves_in_the_middle_of_a_request_is_no_mistake_of_ours(house: Server) -> None:
-    session = await house.new_session()
+@session_loop
+async def test_a_client_that_leaves_during_a_request_is_not_logged_as_an_error(shared_server: Server) -> None:
+    session = await shared_server.new_session()
     path = f"/api/sessions/{session['id']}/leave"
     for _ in range(5):
-        _, writer = await asyncio.open_connection("127.0.0.1", house.port)
+        _, writer = await asyncio.open_connection("127.0.0.1", shared_server.port)
         head = {
-            "Host": f"127.0.0.1:{house.port}",
-            "Authorization": f"Bearer {house.token}",
+            "Host": f"127.0.0.1:{shared_server.port}",
+            "Authorization": f"Bearer {shared_server.token}",
             "Content-Type": "application/json",
             "Content-Length": "100",
             "Idempotency-Key": "half",
@@ -174,9 +174,9 @@ async def test_who_leaves_in_the_middle_of_a_request_is_no_mistake_of_ours(house
         await writer.drain()
         writer.close()
         await writer.wait_closed()
-    trail = house.home / "logs" / "audit.log"
+    audit_log = shared_server.home / "logs" / "audit.log"
     async with asyncio.timeout(30):
-        while sum(json.loads(line).get("path") == path for line in trail.read_text().splitlines()) < 5:
+        while sum(json.loads(line).get("path") == path for line in audit_log.read_text().splitlines()) < 5:
             await asyncio.sleep(0.05)
-    assert "ClientDisconnect" not in (house.home / "logs" / "server.log").read_text()
-    await house.call("DELETE", f"/api/sessions/{session['id']}?purge=true")
+    assert "ClientDisconnect" not in (shared_server.home / "logs" / "server.log").read_text()
+    await shared_server.call("DELETE", f"/api/sessions/{session['id']}?purge=true")

@@ -1,9 +1,9 @@
-"""GET …/messages: the conversation as rows (R14, R15, R18, R34)."""
+"""`GET /api/sessions/{id}/messages`: the conversation as a list of messages."""
 
 from support.server import Server
 from support.talk import Talk, define_scripted
 
-NOBODY = "00000000-0000-4000-8000-000000000000"
+UNKNOWN_ID = "00000000-0000-4000-8000-000000000000"
 
 
 async def test_a_cancelled_session_has_a_system_message_that_says_why(server: Server) -> None:
@@ -20,7 +20,7 @@ async def test_a_cancelled_session_has_a_system_message_that_says_why(server: Se
     assert detail.keys() - brief.keys() == {"repo", "worktree", "messages"}
 
 
-async def test_since_gives_only_what_is_later(server: Server) -> None:
+async def test_since_selects_only_later_messages(server: Server) -> None:
     session = await server.new_session()
     await server.call("POST", f"/api/sessions/{session['id']}/complete", 200)
     path = f"/api/sessions/{session['id']}/messages"
@@ -30,22 +30,22 @@ async def test_since_gives_only_what_is_later(server: Server) -> None:
     assert (earlier, later) == ([message], [])
 
 
-async def test_of_more_than_the_limit_the_first_or_the_newest_are_given(server: Server) -> None:
+async def test_a_limit_selects_the_first_or_the_newest_messages(server: Server) -> None:
     await define_scripted(server)
-    talk = await Talk.begin(server)
+    conversation = await Talk.begin(server)
     for word in ("one", "two"):
-        await talk.ask(f"[[chunk {word}]]")
+        await conversation.ask(f"[[chunk {word}]]")
 
     async def texts(query: str) -> list[str]:
-        found = (await server.call("GET", f"{talk.path}/messages?{query}"))["messages"]
+        found = (await server.call("GET", f"{conversation.path}/messages?{query}"))["messages"]
         return [each["content"]["text"] for each in found]
 
     assert await texts("limit=2") == ["[[chunk one]]", "one"]
     assert await texts("limit=2&newest=true") == ["[[chunk two]]", "two"]
 
 
-async def test_a_time_that_is_none_is_invalid_and_no_session_is_not_found(server: Server) -> None:
+async def test_an_invalid_time_is_refused_and_an_unknown_session_is_not_found(server: Server) -> None:
     session = await server.new_session()
-    wrong = await server.call("GET", f"/api/sessions/{session['id']}/messages?since=yesterday", 400)
-    assert wrong["error"] == "invalid"
-    assert (await server.call("GET", f"/api/sessions/{NOBODY}/messages", 404))["error"] == "not_found"
+    refused = await server.call("GET", f"/api/sessions/{session['id']}/messages?since=yesterday", 400)
+    assert refused["error"] == "invalid"
+    assert (await server.call("GET", f"/api/sessions/{UNKNOWN_ID}/messages", 404))["error"] == "not_found"

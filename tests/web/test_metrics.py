@@ -1,4 +1,4 @@
-"""/metrics: Prometheus' text format, with figures that move when the house does."""
+"""`/metrics`: the text format of Prometheus, with values that follow the state of the server."""
 
 import re
 
@@ -7,9 +7,9 @@ import pytest
 from bullpen.web.metrics import Metric, text_format
 from support.server import Server
 
-shared = pytest.mark.asyncio(loop_scope="session")
+session_loop = pytest.mark.asyncio(loop_scope="session")
 
-# The grammar of the format, as far as we use it.
+# The part of the grammar of the format that the server uses.
 LINE = re.compile(
     r"# (HELP|TYPE) [a-z_]+ .+"
     r'|[a-z_]+(\{[a-z_]+="([^"\\\n]|\\["\\n])*"\})? -?\d+(\.\d+)?(e[+-]\d+)?'
@@ -28,31 +28,35 @@ async def scrape(server: Server) -> dict[str, float]:
     return {name: float(value) for name, value in samples}
 
 
-@shared
-async def test_the_figures_follow_what_happens(house: Server) -> None:
-    before = await scrape(house)
-    session = await house.new_session()
-    worker = await house.new_terminal(session["id"])
+@session_loop
+async def test_metrics_change_with_sessions_workers_and_sockets(shared_server: Server) -> None:
+    before = await scrape(shared_server)
+    session = await shared_server.new_session()
+    worker = await shared_server.new_terminal(session["id"])
     paths = [
         "/ws/dashboard",
         f"/ws/session/{session['id']}",
         f"/ws/session/{session['id']}/worker/{worker['id']}",
     ]
-    async with house.socket(paths[0]), house.socket(paths[1]), house.socket(paths[2]) as ws:
+    async with (
+        shared_server.socket(paths[0]),
+        shared_server.socket(paths[1]),
+        shared_server.socket(paths[2]) as ws,
+    ):
         await ws.recv()
-        during = await scrape(house)
+        during = await scrape(shared_server)
 
-    def grown(name: str) -> float:
+    def growth(name: str) -> float:
         return during[name] - before.get(name, 0)
 
-    assert grown('bullpen_sessions{status="active"}') == 1
-    assert grown('bullpen_workers{state="active"}') == 1
-    assert grown("bullpen_events_appended_total") == 3  # start, spawning, ready
-    assert grown("bullpen_commits_total") >= 3
-    assert grown('bullpen_sockets{route="/ws/dashboard"}') == 1
-    assert grown("bullpen_viewers") == 2
-    assert grown("bullpen_bytes_out_total") > 100
-    assert grown('bullpen_http_answers_total{status="201"}') == 2
+    assert growth('bullpen_sessions{status="active"}') == 1
+    assert growth('bullpen_workers{state="active"}') == 1
+    assert growth("bullpen_events_appended_total") == 3  # start, spawning, ready
+    assert growth("bullpen_commits_total") >= 3
+    assert growth('bullpen_sockets{route="/ws/dashboard"}') == 1
+    assert growth("bullpen_viewers") == 2
+    assert growth("bullpen_bytes_out_total") > 100
+    assert growth('bullpen_http_answers_total{status="201"}') == 2
     assert (during["bullpen_keeper_up"], during["bullpen_database_up"], during["bullpen_storage_full"]) == (
         1,
         1,
@@ -62,15 +66,15 @@ async def test_the_figures_follow_what_happens(house: Server) -> None:
     assert during["process_open_fds"] > 10
 
 
-@shared
-async def test_everything_is_there_from_the_start(house: Server) -> None:
-    figures = await scrape(house)
+@session_loop
+async def test_metrics_of_every_state_and_status_exist_from_the_start(shared_server: Server) -> None:
+    metrics = await scrape(shared_server)
     for state in ("spawning", "active", "exited", "failed", "terminated"):
-        assert f'bullpen_workers{{state="{state}"}}' in figures
+        assert f'bullpen_workers{{state="{state}"}}' in metrics
     for status in ("active", "completed", "cancelled", "error"):
-        assert f'bullpen_sessions{{status="{status}"}}' in figures
+        assert f'bullpen_sessions{{status="{status}"}}' in metrics
 
 
 def test_labels_are_escaped() -> None:
-    figure = Metric("x", "gauge", "Help.", {(("name", 'a"b\\c\nd'),): 1.5})
-    assert text_format([figure]) == '# HELP x Help.\n# TYPE x gauge\nx{name="a\\"b\\\\c\\nd"} 1.5\n'
+    metric = Metric("x", "gauge", "Help.", {(("name", 'a"b\\c\nd'),): 1.5})
+    assert text_format([metric]) == '# HELP x Help.\n# TYPE x gauge\nx{name="a\\"b\\\\c\\nd"} 1.5\n'

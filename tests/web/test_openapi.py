@@ -1,4 +1,4 @@
-"""The OpenAPI document describes the errors of each route, with their body, and the credentials it takes."""
+"""The OpenAPI document describes the errors of each route, their body, and the credentials it accepts."""
 
 import re
 from typing import Any
@@ -19,7 +19,7 @@ OPERATIONS = {
     for method, operation in operations.items()
 }
 PUBLIC = {("GET", "/api/health"), ("POST", "/api/login")}
-NOT_DESCRIBED = {"/api/openapi.json", "/metrics", "/", "/{}"}  # no part of the JSON interface
+NOT_DESCRIBED = {"/api/openapi.json", "/metrics", "/", "/{}"}  # these are not part of the JSON interface
 
 
 def errors(operation: dict[str, Any]) -> set[int]:

@@ -1,4 +1,4 @@
-"""The queue over REST (R54): codes, order, pausing, and where its settings come from."""
+"""The queue over REST: status codes, order, pausing, and the source of its settings."""
 
 import subprocess
 from pathlib import Path
@@ -14,21 +14,21 @@ from support.talk import Talk, define_scripted
 async def busy(server: Server) -> Talk:
     """A session whose agent works until it is cancelled."""
     await define_scripted(server)
-    talk = await Talk.begin(server)
-    await talk.prompt("[[wait_cancel]]")
-    await talk.seen("turn_start")
-    return talk
+    conversation = await Talk.begin(server)
+    await conversation.prompt("[[wait_cancel]]")
+    await conversation.seen("turn_start")
+    return conversation
 
 
-async def add(talk: Talk, message: str, expect: int = 201) -> dict[str, str]:
-    item: dict[str, str] = await talk.server.call(
-        "POST", f"{talk.path}/queue", expect, json={"message": message}
+async def add(conversation: Talk, message: str, expect: int = 201) -> dict[str, str]:
+    item: dict[str, str] = await conversation.server.call(
+        "POST", f"{conversation.path}/queue", expect, json={"message": message}
     )
     return item
 
 
-async def waiting(talk: Talk) -> list[str]:
-    queue = await talk.server.call("GET", f"{talk.path}/queue")
+async def waiting(conversation: Talk) -> list[str]:
+    queue = await conversation.server.call("GET", f"{conversation.path}/queue")
     assert queue["count"] == len(queue["messages"])
     return [item["message"] for item in queue["messages"]]
 
@@ -58,7 +58,7 @@ async def test_a_message_is_added_shown_edited_and_removed(busy: Talk) -> None:
         assert gone["error"] == "not_found"
 
 
-async def test_an_empty_message_and_one_too_many_are_refused(busy: Talk) -> None:
+async def test_an_empty_message_and_one_beyond_the_limit_are_refused(busy: Talk) -> None:
     assert (await add(busy, "  ", 400))["error"] == "empty_message"
     for number in range(10):
         await add(busy, f"message {number}")
@@ -85,10 +85,10 @@ async def test_messages_move_up_and_down(busy: Talk) -> None:
     assert await waiting(busy) == ["c", "a", "b"]
     path = f"{busy.path}/queue/{items[0]['id']}/move"
     assert (await busy.server.call("POST", path, 400, json={"direction": "left"}))["error"] == "invalid"
-    await busy.server.call("POST", f"{busy.path}/queue/nobody/move", 404, json={"direction": "up"})
+    await busy.server.call("POST", f"{busy.path}/queue/unknown/move", 404, json={"direction": "up"})
 
 
-async def test_a_prompt_to_a_busy_agent_waits_is_rejected_or_interrupts(busy: Talk) -> None:
+async def test_a_prompt_to_a_busy_agent_waits_is_refused_or_interrupts(busy: Talk) -> None:
     assert (await busy.prompt("[[chunk queued]]"))["queued"] is True
     assert (await busy.prompt("x", expect=409, busy="reject"))["error"] == "conflict"
     assert (await busy.prompt("x", expect=400, busy="perhaps"))["error"] == "invalid"
@@ -97,7 +97,7 @@ async def test_a_prompt_to_a_busy_agent_waits_is_rejected_or_interrupts(busy: Ta
     await busy.seen("user_prompt", text="[[chunk interrupting]]")
 
 
-async def test_a_cancelled_turn_pauses_the_queue_and_resume_goes_on(busy: Talk) -> None:
+async def test_a_cancelled_turn_pauses_the_queue_and_resume_continues_it(busy: Talk) -> None:
     first, second = await add(busy, "[[chunk first]]"), await add(busy, "[[chunk second]]")
     await busy.server.call("POST", f"{busy.path}/cancel", 204)
     await busy.seen("turn_end")
@@ -105,14 +105,14 @@ async def test_a_cancelled_turn_pauses_the_queue_and_resume_goes_on(busy: Talk) 
     assert (await busy.server.call("GET", f"{busy.path}/queue"))["paused"] is True
     resumed = await busy.server.call("POST", f"{busy.path}/queue/resume", 200)
     assert resumed["paused"] is False
-    one = await busy.seen("turn_start", promptId=first["id"])
-    two = await busy.seen("turn_start", promptId=second["id"])
-    assert one["seq"] < two["seq"]
-    await busy.seen("turn_end", after=two["seq"])
+    first_start = await busy.seen("turn_start", promptId=first["id"])
+    second_start = await busy.seen("turn_start", promptId=second["id"])
+    assert first_start["seq"] < second_start["seq"]
+    await busy.seen("turn_end", after=second_start["seq"])
     assert (await waiting(busy), await busy.said()) == ([], "firstsecond")
 
 
-async def test_a_message_sent_now_takes_the_place_of_the_turn_and_goes_through_a_pause(busy: Talk) -> None:
+async def test_a_message_sent_now_interrupts_the_turn_even_while_the_queue_is_paused(busy: Talk) -> None:
     await add(busy, "[[chunk first]]")
     urgent = await add(busy, "[[chunk urgent]]")
     await busy.server.call("POST", f"{busy.path}/queue/pause", 200)
@@ -124,14 +124,14 @@ async def test_a_message_sent_now_takes_the_place_of_the_turn_and_goes_through_a
 
 async def test_an_idle_agent_gets_a_queued_message_at_once(server: Server) -> None:
     await define_scripted(server)
-    talk = await Talk.begin(server)
-    item = await add(talk, "[[chunk hello]]")
-    await talk.seen("user_prompt", promptId=item["id"])
-    await talk.seen("turn_end")
-    assert await talk.said() == "hello"
+    conversation = await Talk.begin(server)
+    item = await add(conversation, "[[chunk hello]]")
+    await conversation.seen("user_prompt", promptId=item["id"])
+    await conversation.seen("turn_end")
+    assert await conversation.said() == "hello"
 
 
-async def test_a_message_added_twice_under_one_key_is_one_message(busy: Talk) -> None:
+async def test_a_message_added_twice_with_one_idempotency_key_is_one_message(busy: Talk) -> None:
     headers = {"Idempotency-Key": "k"}
     path, body = f"{busy.path}/queue", {"message": "once"}
     first = await busy.server.call("POST", path, 201, json=body, headers=headers)
@@ -149,7 +149,7 @@ async def test_settings_are_changed_one_by_one_and_checked(busy: Talk) -> None:
     assert (await busy.server.call("PUT", path, 400, json={"max_size": 0}))["error"] == "invalid"
 
 
-# Where its settings come from
+# The source of the settings
 
 
 async def settings_of(server: Server, session_id: str) -> dict[str, Any]:
@@ -157,7 +157,7 @@ async def settings_of(server: Server, session_id: str) -> dict[str, Any]:
     return found
 
 
-async def test_a_queue_works_as_its_session_its_repository_or_the_house_wants(
+async def test_queue_settings_come_from_the_session_the_repository_or_the_server(
     tmp_path: Path, workspace: Path
 ) -> None:
     server = Server(tmp_path / "home", workspace, {"BULLPEN_QUEUE_MAX_SIZE": "7"})
@@ -175,9 +175,9 @@ async def test_a_queue_works_as_its_session_its_repository_or_the_house_wants(
         changed = await server.call("PUT", path, 200, json={"max_size": 3})
         assert (changed["max_size"], changed["inherited"]) == (3, False)
 
-        wish = {"queue": {"max_size": 50, "delay_seconds": 2}}
-        edited = await server.call("PATCH", f"/api/repositories/{repository['id']}", 200, json=wish)
-        assert edited["queue"] == wish["queue"] | {"enabled": None, "auto_generate_titles": None}
+        change = {"queue": {"max_size": 50, "delay_seconds": 2}}
+        edited = await server.call("PATCH", f"/api/repositories/{repository['id']}", 200, json=change)
+        assert edited["queue"] == change["queue"] | {"enabled": None, "auto_generate_titles": None}
         later = await server.call("POST", "/api/sessions", 201, json={"repoId": repository["id"]})
         for session, size in ((quick, 7), (first, 50), (own, 3), (later, 50)):
             assert (await settings_of(server, session["id"]))["max_size"] == size
@@ -188,13 +188,13 @@ async def test_a_queue_works_as_its_session_its_repository_or_the_house_wants(
         await server.call("PATCH", f"/api/repositories/{repository['id']}", 200, json=back)
         settings = await settings_of(server, own["id"])
         assert (settings["max_size"], settings["delay_seconds"]) == (7, 2)
-        wrong = {"queue": {"max_size": 0}}
-        await server.call("PATCH", f"/api/repositories/{repository['id']}", 400, json=wrong)
+        invalid = {"queue": {"max_size": 0}}
+        await server.call("PATCH", f"/api/repositories/{repository['id']}", 400, json=invalid)
     finally:
         await server.close()
 
 
-async def test_a_living_session_inherits_anew_when_the_server_starts(server: Server) -> None:
+async def test_a_live_session_inherits_new_queue_settings_when_the_server_starts(server: Server) -> None:
     session = await server.new_session()
     await server.new_terminal(session["id"])
     await server.kill()

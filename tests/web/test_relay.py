@@ -1,4 +1,4 @@
-"""Many agents in one session (R55-R69): what one does or suffers is its own business."""
+"""Many agents in one session over `/ws/relay`: the failure of one agent does not affect the others."""
 
 import asyncio
 import json
@@ -14,7 +14,7 @@ import pytest_asyncio
 from support.relay import RelayClient, relay
 from support.server import Server
 from support.talk import define_scripted
-from web.people import bearer
+from web.clients import new_token_headers
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -23,20 +23,20 @@ STUBBORN = {"agent": {"ignore_term": True, "ignore_eof": True}}
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def client(house: Server) -> AsyncIterator[RelayClient]:
-    await define_scripted(house)
-    async with relay(house) as this:
-        yield this
-        if (await this.session())["status"] == "active":
-            await this.end()
+async def client(shared_server: Server) -> AsyncIterator[RelayClient]:
+    await define_scripted(shared_server)
+    async with relay(shared_server) as connected:
+        yield connected
+        if (await connected.session())["status"] == "active":
+            await connected.end()
 
 
-async def test_r55_a_session_may_have_no_agents_and_end(client: RelayClient) -> None:
+async def test_a_session_without_agents_can_be_terminated(client: RelayClient) -> None:
     assert await client.agents() == {}
     assert (await client.end())["agentsTerminated"] == 0
 
 
-async def test_r56_of_many_who_want_one_role_at_once_one_gets_it(client: RelayClient) -> None:
+async def test_of_many_spawns_with_one_role_at_once_one_succeeds(client: RelayClient) -> None:
     fields = {"role": "auth", "workspace": client.workspace("auth"), "agentId": "scripted"}
     for _ in range(10):
         await client.ask("agent:spawn", **fields)
@@ -48,30 +48,28 @@ async def test_r56_of_many_who_want_one_role_at_once_one_gets_it(client: RelayCl
 
 
 @pytest.mark.parametrize(
-    "fields", [{"role": " "}, {"workspace": ""}, {"role": "a\nb"}, {"agentId": "nobody"}]
+    "fields", [{"role": " "}, {"workspace": ""}, {"role": "a\nb"}, {"agentId": "unknown"}]
 )
-async def test_r57_a_spawn_that_makes_no_sense_is_refused(
-    client: RelayClient, fields: dict[str, Any]
-) -> None:
+async def test_an_invalid_spawn_is_refused(client: RelayClient, fields: dict[str, Any]) -> None:
     fields = {"role": "auth", "workspace": client.workspace("auth"), **fields}
     assert (await client.refused("agent:spawn", **fields))["error"] == "invalid"
     assert await client.agents() == {}
 
 
-async def test_r57_a_session_that_has_ended_takes_no_agents(client: RelayClient) -> None:
+async def test_a_spawn_in_an_ended_session_is_refused(client: RelayClient) -> None:
     await client.end()
     refused = await client.refused("agent:spawn", role="auth", workspace=client.workspace("auth"))
     assert refused["error"] == "conflict"
 
 
-async def test_r58_an_agent_is_spawning_before_it_is_active(client: RelayClient) -> None:
+async def test_an_agent_is_spawning_before_it_is_active(client: RelayClient) -> None:
     await define_scripted(client.server, "slow", SLOW)
     await client.ask("agent:spawn", role="auth", workspace=client.workspace("auth"), agentId="slow")
     await client.until_state("auth", "SPAWNING")
     await client.terminate("auth")
 
 
-async def test_r59_a_role_that_failed_can_be_tried_again_with_anything(client: RelayClient) -> None:
+async def test_the_role_of_a_failed_agent_can_be_spawned_with_other_settings(client: RelayClient) -> None:
     body = {"name": "Gone", "kind": "acp", "command": ["/nonexistent/agent"]}
     await client.server.call("PUT", "/api/agents/gone", 200, json=body)
     await client.ask("agent:spawn", role="auth", workspace=client.workspace("auth"), agentId="gone")
@@ -83,13 +81,13 @@ async def test_r59_a_role_that_failed_can_be_tried_again_with_anything(client: R
     await client.say("auth", "[[chunk here]]", "here")
 
 
-async def test_r60_a_workspace_we_make_is_for_its_owner_and_group(client: RelayClient) -> None:
+async def test_a_workspace_that_the_server_creates_has_mode_0750(client: RelayClient) -> None:
     deep = Path(client.workspace("deep")) / "down" / "below"
     await client.spawn("deep", workspace=str(deep))
     assert [stat.S_IMODE(each.stat().st_mode) for each in (deep, deep.parent)] == [0o750, 0o750]
 
 
-async def test_r60_a_workspace_is_never_made_through_a_link_that_leads_out(client: RelayClient) -> None:
+async def test_a_workspace_is_never_created_through_a_link_that_leads_out(client: RelayClient) -> None:
     outside = client.server.home.parent / "outside"
     outside.mkdir(exist_ok=True)
     (client.server.workspace / "way-out").symlink_to(outside)
@@ -103,15 +101,15 @@ async def test_r60_a_workspace_is_never_made_through_a_link_that_leads_out(clien
     assert "outside the workspace root" in restarted["error"]
 
 
-async def test_r61_notices_have_these_names_and_these_fields(client: RelayClient) -> None:
-    told = [
+async def test_notices_have_their_documented_names_and_fields(client: RelayClient) -> None:
+    notices = [
         client.notices[0],
         await client.spawn("auth"),
-        await client.refused("agent:message", role="nobody", content="x"),
+        await client.refused("agent:message", role="unknown", content="x"),
     ]
     await client.ask("agent:message", role="auth", content="[[chunk hello]]")
-    told += [await client.told("agent:response"), await client.terminate("auth"), await client.end()]
-    fields = {notice.pop("type"): sorted(set(notice) - {"id"}) for notice in told}
+    notices += [await client.told("agent:response"), await client.terminate("auth"), await client.end()]
+    fields = {notice.pop("type"): sorted(set(notice) - {"id"}) for notice in notices}
     assert fields == {
         "session:created": ["sessionId", "timestamp"],
         "agent:ready": ["role", "sessionId", "workspace"],
@@ -122,7 +120,7 @@ async def test_r61_notices_have_these_names_and_these_fields(client: RelayClient
     }
 
 
-async def test_r62_a_message_needs_an_active_agent(client: RelayClient) -> None:
+async def test_a_message_to_an_agent_that_is_not_active_is_refused(client: RelayClient) -> None:
     await define_scripted(client.server, "slow", SLOW)
     await client.ask("agent:spawn", role="auth", workspace=client.workspace("auth"), agentId="slow")
     refused = await client.refused("agent:message", role="auth", content="hello")
@@ -130,36 +128,36 @@ async def test_r62_a_message_needs_an_active_agent(client: RelayClient) -> None:
     await client.terminate("auth")
 
 
-async def test_r62_what_is_said_to_a_busy_agent_waits_its_turn(client: RelayClient) -> None:
+async def test_a_message_to_a_busy_agent_waits_for_the_end_of_its_turn(client: RelayClient) -> None:
     await client.spawn("auth")
     await client.ask("agent:message", role="auth", content="[[chunk one]] [[sleep 0.5]]")
     await client.ask("agent:message", role="auth", content="[[chunk two]]")
-    said = ""
-    while said != "onetwo":
-        assert "onetwo".startswith(said)
-        said += (await client.told("agent:response"))["content"]
+    answer = ""
+    while answer != "onetwo":
+        assert "onetwo".startswith(answer)
+        answer += (await client.told("agent:response"))["content"]
 
 
-async def test_r63_agents_are_listed_and_got_over_rest_too(client: RelayClient) -> None:
+async def test_agents_are_listed_and_read_over_rest_too(client: RelayClient) -> None:
     await client.spawned("auth", "db")
     path = f"/api/sessions/{client.session_id}/workers"
     listed = (await client.server.call("GET", path))["workers"]
     assert [(worker["role"], worker["state"]) for worker in listed] == [("auth", "active"), ("db", "active")]
-    one = await client.server.call("GET", f"{path}/{listed[1]['id']}")
-    assert (one["role"], psutil.pid_exists(one["pid"])) == ("db", True)
+    worker = await client.server.call("GET", f"{path}/{listed[1]['id']}")
+    assert (worker["role"], psutil.pid_exists(worker["pid"])) == ("db", True)
 
 
-async def test_r64_ending_a_session_twice_is_fine(client: RelayClient) -> None:
+async def test_a_session_can_be_terminated_twice(client: RelayClient) -> None:
     await client.end()
     assert (await client.end())["agentsTerminated"] == 0
 
 
-async def test_r65_all_are_asked_to_end_before_one_that_will_not_is_killed(client: RelayClient) -> None:
-    """Each notes when it is asked and stays: one after another they would be asked 5 seconds apart."""
-    place = client.server.workspace
-    script = place / "stay.sh"
+async def test_all_workers_are_asked_to_end_before_any_is_killed(client: RelayClient) -> None:
+    """Each program records the time of its signal. One after another, they would be 5 seconds apart."""
+    directory = client.server.workspace
+    script = directory / "stay.sh"
     script.write_text("trap 'date +%s%N >> $1.asked' TERM HUP\ntouch $1.up\nwhile :; do sleep 0.1; done\n")
-    names = [place / name for name in ("first", "second", "third")]
+    names = [directory / name for name in ("first", "second", "third")]
     workers = [await terminal_with(client, each.name, f"exec bash {script} {each}", each) for each in names]
     await client.end()
     assert not any(psutil.pid_exists(worker["pid"]) for worker in workers)
@@ -167,7 +165,7 @@ async def test_r65_all_are_asked_to_end_before_one_that_will_not_is_killed(clien
     assert max(asked) - min(asked) < 5e9
 
 
-async def test_r65_an_agent_that_will_not_close_keeps_nobody_waiting(client: RelayClient) -> None:
+async def test_an_agent_that_does_not_end_delays_no_other_agent(client: RelayClient) -> None:
     await define_scripted(client.server, "stubborn", STUBBORN)
     await client.spawn("stubborn", agentId="stubborn")
     await client.spawn("auth")
@@ -177,7 +175,7 @@ async def test_r65_an_agent_that_will_not_close_keeps_nobody_waiting(client: Rel
     await client.told("agent:terminated", role="stubborn")
 
 
-async def test_r66_a_workspace_stays_when_its_session_ends(client: RelayClient) -> None:
+async def test_a_workspace_stays_when_its_session_ends(client: RelayClient) -> None:
     await client.spawn("auth")
     kept = Path(client.workspace("auth")) / "work"
     kept.write_text("done")
@@ -185,7 +183,7 @@ async def test_r66_a_workspace_stays_when_its_session_ends(client: RelayClient) 
     assert kept.read_text() == "done"
 
 
-async def test_r67_a_session_ended_right_after_a_spawn_leaves_nothing(client: RelayClient) -> None:
+async def test_a_session_terminated_right_after_a_spawn_leaves_no_process(client: RelayClient) -> None:
     for role in ("auth", "db", "tests"):
         await client.ask("agent:spawn", role=role, workspace=client.workspace(role), agentId="scripted")
     await client.end()
@@ -194,7 +192,7 @@ async def test_r67_a_session_ended_right_after_a_spawn_leaves_nothing(client: Re
     assert [each for each in await client.pids() if each is None] == []
 
 
-async def test_r68_a_crash_is_told_once_and_only_of_its_own_agent(client: RelayClient) -> None:
+async def test_a_crash_is_reported_once_and_does_not_affect_other_agents(client: RelayClient) -> None:
     await client.spawned("auth", "db")
     before = (await client.session())["workers"][1]
     await client.ask("agent:message", role="auth", content="[[stderr out-of-luck]] [[exit 3]]")
@@ -205,8 +203,8 @@ async def test_r68_a_crash_is_told_once_and_only_of_its_own_agent(client: RelayC
     assert [notice["type"] for notice in client.notices].count("error") == 1
 
 
-async def test_r69_many_clients_drive_one_session_and_all_are_told(client: RelayClient) -> None:
-    async def one(number: int) -> list[str]:
+async def test_many_clients_use_one_session_and_all_receive_notices(client: RelayClient) -> None:
+    async def use_session(number: int) -> list[str]:
         async with relay(client.server, client.session_id) as other:
             await other.agents()
             await other.spawn(f"agent-{number}")
@@ -214,8 +212,8 @@ async def test_r69_many_clients_drive_one_session_and_all_are_told(client: Relay
             await other.terminate(f"agent-{number}")
             return [notice["type"] for notice in other.notices]
 
-    told = await asyncio.gather(*(one(number) for number in range(4)))
-    assert all({"agent:ready", "agent:response", "agent:terminated"} <= set(types) for types in told)
+    received = await asyncio.gather(*(use_session(number) for number in range(4)))
+    assert all({"agent:ready", "agent:response", "agent:terminated"} <= set(types) for types in received)
     while {n.get("role") for n in client.notices if n["type"] == "agent:terminated"} < {
         f"agent-{number}" for number in range(4)
     }:
@@ -223,17 +221,17 @@ async def test_r69_many_clients_drive_one_session_and_all_are_told(client: Relay
     assert await client.agents() == {}
 
 
-async def test_r69_many_sessions_at_once_are_told_only_of_their_own(house: Server) -> None:
-    await define_scripted(house)
+async def test_clients_of_many_sessions_receive_only_notices_of_their_own(shared_server: Server) -> None:
+    await define_scripted(shared_server)
 
-    async def one(number: int) -> None:
-        async with relay(house) as mine:
-            await mine.spawn("auth")
-            await mine.say("auth", f"[[chunk own-{number}]]", f"own-{number}")
-            await mine.end()
-            assert {notice.get("sessionId", mine.session_id) for notice in mine.notices} == {mine.session_id}
+    async def use_session(number: int) -> None:
+        async with relay(shared_server) as own:
+            await own.spawn("auth")
+            await own.say("auth", f"[[chunk own-{number}]]", f"own-{number}")
+            await own.end()
+            assert {notice.get("sessionId", own.session_id) for notice in own.notices} == {own.session_id}
 
-    await asyncio.gather(*(one(number) for number in range(3)))
+    await asyncio.gather(*(use_session(number) for number in range(3)))
 
 
 async def test_a_socket_has_one_live_session(client: RelayClient) -> None:
@@ -244,7 +242,7 @@ async def test_a_socket_has_one_live_session(client: RelayClient) -> None:
         await other.end()
 
 
-async def test_a_session_outlives_its_socket_and_is_taken_up_by_another(client: RelayClient) -> None:
+async def test_a_session_outlives_its_socket_and_is_continued_by_another(client: RelayClient) -> None:
     async with relay(client.server) as first:
         await first.spawn("auth")
         session_id = first.session_id
@@ -254,8 +252,8 @@ async def test_a_session_outlives_its_socket_and_is_taken_up_by_another(client: 
         await second.end()
 
 
-async def test_who_may_only_view_sees_but_orders_nothing(client: RelayClient) -> None:
-    view = await bearer(client.server, "view")
+async def test_a_view_token_receives_notices_but_its_orders_are_refused(client: RelayClient) -> None:
+    view = await new_token_headers(client.server, "view")
     async with relay(client.server, client.session_id, headers=view) as viewer:
         assert await viewer.agents() == {}
         await client.spawn("auth")
@@ -271,32 +269,34 @@ async def test_who_may_only_view_sees_but_orders_nothing(client: RelayClient) ->
     assert await client.states() == {"auth": "ACTIVE"}
 
 
-async def test_nonsense_is_answered_and_the_socket_stays(client: RelayClient) -> None:
+async def test_an_invalid_message_is_answered_and_the_socket_stays_open(client: RelayClient) -> None:
     for type, fields in [("agent:dance", {}), ("agent:spawn", {"role": 7}), ("agent:message", {})]:
         assert (await client.refused(type, **fields))["error"] == "invalid"
-    assert (await client.refused("agent:list", sessionId="nobody"))["error"] == "not_found"
+    assert (await client.refused("agent:list", sessionId="unknown"))["error"] == "not_found"
     assert await client.agents() == {}
 
 
-async def test_three_kinds_of_agents_share_a_session_and_nothing_else(client: RelayClient) -> None:
-    """One speaks ACP, one has only a terminal and will not end, one crashes."""
+async def test_a_crashed_agent_does_not_affect_agents_of_other_kinds_in_its_session(
+    client: RelayClient,
+) -> None:
+    """One agent speaks ACP, one has only a terminal and ignores signals, and one crashes."""
     await define_scripted(client.server, "crashing")
-    deaf = ["bash", "-c", "trap '' TERM HUP; while :; do sleep 0.1; done"]
-    body = {"name": "Deaf", "kind": "pty", "command": deaf}
-    await client.server.call("PUT", "/api/agents/deaf", 200, json=body)
-    await client.spawn("pty", agentId="deaf")
+    ignoring_command = ["bash", "-c", "trap '' TERM HUP; while :; do sleep 0.1; done"]
+    body = {"name": "Ignoring", "kind": "pty", "command": ignoring_command}
+    await client.server.call("PUT", "/api/agents/ignoring", 200, json=body)
+    await client.spawn("pty", agentId="ignoring")
     await client.spawn("acp")
     await client.spawn("crashing", agentId="crashing")
-    before = await facts_of(client)
+    before = await worker_values(client)
 
     await client.ask("agent:message", role="crashing", content="[[crash]]")
     await client.told("error", role="crashing")
-    after = await facts_of(client)
+    after = await worker_values(client)
     assert (after["acp"], after["pty"]) == (before["acp"], before["pty"])
     assert (await client.session())["status"] == "active"
 
     await client.spawn("crashing", agentId="crashing")
-    again = (await facts_of(client))["crashing"]
+    again = (await worker_values(client))["crashing"]
     assert (again["id"], again["run"]) == (before["crashing"]["id"], 2)
     await client.say("crashing", "[[chunk back]]", "back")
 
@@ -305,15 +305,15 @@ async def test_three_kinds_of_agents_share_a_session_and_nothing_else(client: Re
     assert not any(psutil.pid_exists(worker["pid"]) for worker in ended)
 
 
-async def facts_of(client: RelayClient) -> dict[str, dict[str, Any]]:
-    """What must not change about an agent when another crashes, by role."""
+async def worker_values(client: RelayClient) -> dict[str, dict[str, Any]]:
+    """Return, by role, the values of an agent that a crash of another must not change."""
     names = ("id", "pid", "run", "state", "error", "exitCode", "signal")
     workers = (await client.session())["workers"]
     return {worker["role"]: {name: worker[name] for name in names} for worker in workers}
 
 
 async def terminal_with(client: RelayClient, role: str, command: str, flag: Path) -> dict[str, Any]:
-    """A terminal in which a command has come so far that its flag is up."""
+    """Return a new terminal whose command has created the file `<flag>.up`."""
     worker = await client.server.new_terminal(client.session_id, role=role)
     async with client.server.socket(f"/ws/session/{client.session_id}/worker/{worker['id']}") as ws:
         await ws.send(json.dumps({"type": "input", "data": f"{command}\r"}))

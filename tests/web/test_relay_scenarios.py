@@ -1,4 +1,4 @@
-"""Every scenario at the end of seed 003, by its own name, over `/ws/relay`."""
+"""Agents in one session over `/ws/relay`: usual use, several agents, failures and edge cases."""
 
 from collections.abc import AsyncIterator
 
@@ -12,19 +12,19 @@ from support.talk import define_scripted
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-SLOW = {"on": {"initialize": [{"do": "sleep", "text": "600"}]}}  # never gets through its handshake
+SLOW = {"on": {"initialize": [{"do": "sleep", "text": "600"}]}}  # its handshake does not end
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def client(house: Server) -> AsyncIterator[RelayClient]:
-    await define_scripted(house)
-    async with relay(house) as this:
-        yield this
-        if (await this.session())["status"] == "active":
-            await this.end()
+async def client(shared_server: Server) -> AsyncIterator[RelayClient]:
+    await define_scripted(shared_server)
+    async with relay(shared_server) as connected:
+        yield connected
+        if (await connected.session())["status"] == "active":
+            await connected.end()
 
 
-# Happy path
+# Usual use
 
 
 async def test_create_session_verify_active_state(client: RelayClient) -> None:
@@ -57,10 +57,10 @@ async def test_send_message_verify_response(client: RelayClient) -> None:
     await client.ask("agent:message", role="auth", content="[[chunk hello]] [[chunk ' world']]")
     first = await client.told("agent:response")
     assert set(first) == {"type", "sessionId", "role", "content", "timestamp"}
-    said = first["content"]
-    while said != "hello world":
-        assert "hello world".startswith(said)
-        said += (await client.told("agent:response", role="auth"))["content"]
+    answer = first["content"]
+    while answer != "hello world":
+        assert "hello world".startswith(answer)
+        answer += (await client.told("agent:response", role="auth"))["content"]
 
 
 async def test_terminate_agent_verify_agent_removed_session_active(client: RelayClient) -> None:
@@ -121,8 +121,8 @@ async def test_terminate_session_all_agents_cleaned(client: RelayClient) -> None
     await client.spawned("auth", "db", "tests")
     pids = await client.pids()
     assert (await client.end())["agentsTerminated"] == 3
-    told = [notice["role"] for notice in client.notices if notice["type"] == "agent:terminated"]
-    assert sorted(told) == ["auth", "db", "tests"]
+    terminated = [notice["role"] for notice in client.notices if notice["type"] == "agent:terminated"]
+    assert sorted(terminated) == ["auth", "db", "tests"]
     assert not any(psutil.pid_exists(pid) for pid in pids.values())
 
 
@@ -181,8 +181,8 @@ async def test_spawn_duplicate_role_error_returned(client: RelayClient) -> None:
 
 
 async def test_send_message_to_non_existent_agent_error(client: RelayClient) -> None:
-    refused = await client.refused("agent:message", role="nobody", content="hello")
-    assert (refused["error"], refused["role"]) == ("not_found", "nobody")
+    refused = await client.refused("agent:message", role="unknown", content="hello")
+    assert (refused["error"], refused["role"]) == ("not_found", "unknown")
 
 
 async def test_terminate_already_terminated_agent_idempotent(client: RelayClient) -> None:
@@ -203,7 +203,7 @@ async def test_create_session_after_session_terminated_new_session(client: Relay
 
 
 def scripted_processes(server: Server) -> list[int]:
-    """The agents of this server that still run."""
+    """Return the pids of the scripted agents of this server that still run."""
     journal = str(server.home.parent)
     found = []
     for process in psutil.process_iter(["cmdline", "pid"]):

@@ -1,4 +1,4 @@
-"""A role over REST: started again as it was, or taken over when something else is wanted."""
+"""The role of an ended worker over REST: its worker is restarted, or replaced if the request differs."""
 
 from typing import Any
 
@@ -10,52 +10,54 @@ from support.talk import Talk, define_scripted
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
-async def test_a_role_that_ended_is_started_again_or_taken_over(house: Server) -> None:
-    await define_scripted(house)
-    await define_scripted(house, "another")
-    talk = Talk(house, await house.new_session())
-    first = await started(talk, agentId="scripted")
-    await crash(talk, first)
-    again = await started(talk)
-    assert (again["id"], again["run"], again["agentId"]) == (first["id"], 2, "scripted")
-    await refused(talk, agentId="another")
-    await crash(talk, again)
-    other = await started(talk, agentId="another")
+async def test_the_role_of_an_ended_worker_is_restarted_or_replaced(shared_server: Server) -> None:
+    await define_scripted(shared_server)
+    await define_scripted(shared_server, "another")
+    conversation = Talk(shared_server, await shared_server.new_session())
+    first = await start_coder(conversation, agentId="scripted")
+    await crash(conversation, first)
+    restarted = await start_coder(conversation)
+    assert (restarted["id"], restarted["run"], restarted["agentId"]) == (first["id"], 2, "scripted")
+    await check_refused(conversation, agentId="another")
+    await crash(conversation, restarted)
+    other = await start_coder(conversation, agentId="another")
     assert (other["agentId"], other["run"], other["role"]) == ("another", 1, "coder")
-    gone = await house.call("GET", f"{talk.path}/workers/{first['id']}")
-    assert gone["state"] == "terminated"
-    assert (await talk.seen("worker_terminated"))["data"]["reason"] == "replaced"
-    await house.call("DELETE", talk.path)
+    replaced = await shared_server.call("GET", f"{conversation.path}/workers/{first['id']}")
+    assert replaced["state"] == "terminated"
+    assert (await conversation.seen("worker_terminated"))["data"]["reason"] == "replaced"
+    await shared_server.call("DELETE", conversation.path)
 
 
-async def test_a_terminal_in_another_place_takes_the_role_over(house: Server) -> None:
-    place = house.workspace / "another-place-for-a-role"
-    place.mkdir()
-    talk = Talk(house, await house.new_session())
-    first = await started(talk, type="terminal")
-    async with house.socket(f"/ws/session/{talk.id}/worker/{first['id']}") as ws:
+async def test_a_terminal_in_another_directory_replaces_the_ended_one_of_its_role(
+    shared_server: Server,
+) -> None:
+    directory = shared_server.workspace / "another-directory"
+    directory.mkdir()
+    conversation = Talk(shared_server, await shared_server.new_session())
+    first = await start_coder(conversation, type="terminal")
+    async with shared_server.socket(f"/ws/session/{conversation.id}/worker/{first['id']}") as ws:
         await ws.send('{"type": "input", "data": "exit\\r"}')
-        await house.worker_in(talk.id, first["id"], "exited")
-    other = await started(talk, type="terminal", workspace=str(place))
+        await shared_server.worker_in(conversation.id, first["id"], "exited")
+    other = await start_coder(conversation, type="terminal", workspace=str(directory))
     assert other["id"] != first["id"]
-    assert (other["workspace"], other["run"], other["role"]) == (str(place), 1, "coder")
-    await house.call("DELETE", talk.path)
+    assert (other["workspace"], other["run"], other["role"]) == (str(directory), 1, "coder")
+    await shared_server.call("DELETE", conversation.path)
 
 
-async def started(talk: Talk, **body: str) -> dict[str, Any]:
-    """Whoever gets the role of the coder, once it runs."""
-    wanted = {"type": "agent", "role": "coder", **body}
-    worker = await talk.server.call("POST", f"{talk.path}/workers", 201, json=wanted)
-    return await talk.server.worker_in(talk.id, worker["id"], "active")
+async def start_coder(conversation: Talk, **body: str) -> dict[str, Any]:
+    """Request a worker with the role of the coder, and return it when it runs."""
+    requested = {"type": "agent", "role": "coder", **body}
+    worker = await conversation.server.call("POST", f"{conversation.path}/workers", 201, json=requested)
+    return await conversation.server.worker_in(conversation.id, worker["id"], "active")
 
 
-async def refused(talk: Talk, **body: str) -> None:
-    """A living worker keeps its role."""
-    wanted = {"type": "agent", "role": "coder", **body}
-    await talk.server.call("POST", f"{talk.path}/workers", 409, json=wanted)
+async def check_refused(conversation: Talk, **body: str) -> None:
+    """Check that a request for the role of a running worker is refused."""
+    requested = {"type": "agent", "role": "coder", **body}
+    await conversation.server.call("POST", f"{conversation.path}/workers", 409, json=requested)
 
 
-async def crash(talk: Talk, worker: dict[str, Any]) -> None:
-    await talk.seen("agent_session")
-    await talk.prompt("[[crash]]", role="coder")
-    await talk.server.worker_in(talk.id, worker["id"], "failed")
+async def crash(conversation: Talk, worker: dict[str, Any]) -> None:
+    await conversation.seen("agent_session")
+    await conversation.prompt("[[crash]]", role="coder")
+    await conversation.server.worker_in(conversation.id, worker["id"], "failed")

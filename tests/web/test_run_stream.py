@@ -1,4 +1,4 @@
-"""What a viewer is sent, and how much of it at a time."""
+"""The output that a viewer of a run is sent, in bursts, and its heartbeats."""
 
 import asyncio
 import os
@@ -22,32 +22,32 @@ from bullpen.workers.window import TerminalWindow, WindowSize
 from support.intervals import shortened
 
 
-class Wire:
-    """A socket that takes everything at once."""
+class FakeSocket:
+    """A socket that accepts all frames at once."""
 
     def __init__(self) -> None:
-        self.taken = 0
+        self.accepted_bytes = 0
         self.pushed: list[bytes] = []
 
     async def send(self, message: dict[str, Any]) -> None:
         assert message["type"] == "size"
 
     async def send_frame(self, frame: Frame) -> None:
-        self.taken += len(frame[1]) if len(frame) > 1 else 0
+        self.accepted_bytes += len(frame[1]) if len(frame) > 1 else 0
 
     def push(self, frame: Frame) -> bool:
         self.pushed.append(b"".join(frame))
         return True
 
 
-def flood(directory: Path, size: int) -> Recording:
+def recording_of(directory: Path, size: int) -> Recording:
     writer = SpoolWriter(os.open(directory, os.O_RDONLY))
     writer.append(bytes(size))
     writer.close()
     return Recording(directory)
 
 
-def showing(recording: Recording, wire: Wire) -> asyncio.Task[None]:
+def start_stream(recording: Recording, socket: FakeSocket) -> asyncio.Task[None]:
     terminal = SimpleNamespace(
         worker=SimpleNamespace(run=1),
         recording=recording,
@@ -58,43 +58,43 @@ def showing(recording: Recording, wire: Wire) -> asyncio.Task[None]:
         add_watcher=lambda _: None,
         remove_watcher=lambda _: None,
     )
-    shown = RunStream("one", cast(AdmittedSocket, wire), cast(TerminalWorker, terminal), BinaryFormat())
-    return asyncio.create_task(shown.run(after=0))
+    stream = RunStream("one", cast(AdmittedSocket, socket), cast(TerminalWorker, terminal), BinaryFormat())
+    return asyncio.create_task(stream.run(after=0))
 
 
-async def test_who_is_behind_gets_as_much_before_a_pause_as_the_ear_hears(
+async def test_a_viewer_that_is_behind_gets_one_burst_before_a_pause(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(run_stream, "PAUSE_SECONDS", 3600)
-    wire = Wire()
-    task = showing(flood(tmp_path, 4 * MAX_BURST_BYTES), wire)
+    socket = FakeSocket()
+    task = start_stream(recording_of(tmp_path, 4 * MAX_BURST_BYTES), socket)
     for _ in range(10):
         await asyncio.sleep(0)
-    assert wire.taken == MAX_BURST_BYTES >= READ_BYTES
+    assert socket.accepted_bytes == MAX_BURST_BYTES >= READ_BYTES
     task.cancel()
 
 
-async def test_it_has_all_of_it_after_the_pauses(tmp_path: Path) -> None:
-    wire = Wire()
-    task = showing(flood(tmp_path, 4 * MAX_BURST_BYTES), wire)
+async def test_a_viewer_gets_all_output_after_the_pauses(tmp_path: Path) -> None:
+    socket = FakeSocket()
+    task = start_stream(recording_of(tmp_path, 4 * MAX_BURST_BYTES), socket)
     async with asyncio.timeout(10):
-        while wire.taken < 4 * MAX_BURST_BYTES:
+        while socket.accepted_bytes < 4 * MAX_BURST_BYTES:
             await asyncio.sleep(0.001)
     task.cancel()
 
 
-async def test_it_is_sent_before_those_in_no_hurry_are_told_whoever_came_first(tmp_path: Path) -> None:
+async def test_a_viewer_gets_new_output_before_other_watchers_of_the_recording(tmp_path: Path) -> None:
     writer = SpoolWriter(os.open(tmp_path, os.O_RDONLY))
-    recording, wire = Recording(tmp_path), Wire()
-    sent: list[int] = []
-    recording.watch(lambda: sent.append(len(wire.pushed)))
-    task = showing(recording, wire)
+    recording, socket = Recording(tmp_path), FakeSocket()
+    pushed_counts: list[int] = []
+    recording.watch(lambda: pushed_counts.append(len(socket.pushed)))
+    task = start_stream(recording, socket)
     for _ in range(10):
         await asyncio.sleep(0)
-    recording.watch(lambda: sent.append(len(wire.pushed)))
+    recording.watch(lambda: pushed_counts.append(len(socket.pushed)))
     recording.grow(writer.append(b"echo"), b"echo")
-    assert sent == [1, 1]
-    assert wire.pushed[0].endswith(b"echo")
+    assert pushed_counts == [1, 1]
+    assert socket.pushed[0].endswith(b"echo")
     task.cancel()
     writer.close()
 
@@ -106,15 +106,15 @@ def quick_heartbeat() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("quick_heartbeat")
-async def test_who_hears_nothing_else_hears_a_heartbeat_until_he_leaves(tmp_path: Path) -> None:
-    wire = Wire()
-    task = showing(flood(tmp_path, 1), wire)
+async def test_an_idle_viewer_gets_heartbeats_until_its_stream_ends(tmp_path: Path) -> None:
+    socket = FakeSocket()
+    task = start_stream(recording_of(tmp_path, 1), socket)
     async with asyncio.timeout(10):
-        while len(wire.pushed) < 3:
+        while len(socket.pushed) < 3:
             await asyncio.sleep(0.001)
-    assert {frame[2:] for frame in wire.pushed} == {b'{"type":"heartbeat"}'}
+    assert {frame[2:] for frame in socket.pushed} == {b'{"type":"heartbeat"}'}
     task.cancel()
     await asyncio.wait([task])
-    before = len(wire.pushed)
+    before = len(socket.pushed)
     await asyncio.sleep(0.05)
-    assert len(wire.pushed) == before
+    assert len(socket.pushed) == before

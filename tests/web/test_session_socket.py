@@ -1,4 +1,4 @@
-"""Orders over a session's socket: each answered under its id, in order, by who may give them."""
+"""Orders over the socket of a session: each is answered with its id, in order, if its scope allows it."""
 
 import asyncio
 import json
@@ -12,13 +12,13 @@ from support.talk import Talk, define_scripted
 
 
 @pytest.fixture
-async def talk(server: Server) -> Talk:
+async def conversation(server: Server) -> Talk:
     await define_scripted(server)
     return await Talk.begin(server)
 
 
 async def order(ws: ClientConnection, message: dict[str, Any]) -> dict[str, Any]:
-    """Sends an order and returns what answers it."""
+    """Send an order and return its acknowledgement or error."""
     await ws.send(json.dumps(message))
     async with asyncio.timeout(60):
         while True:
@@ -27,8 +27,8 @@ async def order(ws: ClientConnection, message: dict[str, Any]) -> dict[str, Any]
                 return answer
 
 
-async def test_a_prompt_is_acknowledged_under_its_id_and_once(talk: Talk) -> None:
-    async with talk.server.socket(f"/ws/session/{talk.id}") as ws:
+async def test_a_prompt_is_acknowledged_under_its_id_and_once(conversation: Talk) -> None:
+    async with conversation.server.socket(f"/ws/session/{conversation.id}") as ws:
         message = {"type": "prompt", "id": "1", "text": "[[chunk hello]]", "promptId": "p1"}
         first = await order(ws, message)
         again = await order(ws, message | {"id": "2"})
@@ -36,48 +36,48 @@ async def test_a_prompt_is_acknowledged_under_its_id_and_once(talk: Talk) -> Non
     assert (first["type"], first["id"], first["promptId"], first["queued"]) == ("ack", "1", "p1", False)
     assert again == first | {"id": "2"}
     assert (other["type"], other["id"], other["error"]) == ("error", "3", "conflict")
-    await talk.seen("turn_end")
-    assert await talk.said() == "hello"
+    await conversation.seen("turn_end")
+    assert await conversation.said() == "hello"
 
 
-async def test_a_permission_and_a_question_are_answered_and_a_turn_is_cancelled(talk: Talk) -> None:
-    async with talk.server.socket(f"/ws/session/{talk.id}") as ws:
+async def test_a_permission_and_a_question_are_answered_and_a_turn_is_cancelled(conversation: Talk) -> None:
+    async with conversation.server.socket(f"/ws/session/{conversation.id}") as ws:
         await order(ws, {"type": "prompt", "id": 1, "text": "[[permission]] [[question]] [[wait_cancel]]"})
-        permission = await talk.permission()
+        permission = await conversation.permission()
         answer = {"type": "permission", "id": 2, "permissionId": permission["id"], "optionId": "yes"}
         assert (await order(ws, answer)) == {"type": "ack", "id": 2}
         assert (await order(ws, answer))["error"] == "conflict"
-        question = await talk.seen("question", status="pending")
+        question = await conversation.seen("question", status="pending")
         body = {"type": "question", "id": 3, "questionId": question["data"]["id"], "action": "decline"}
         assert (await order(ws, body)) == {"type": "ack", "id": 3}
         assert (await order(ws, {"type": "cancel", "id": 4})) == {"type": "ack", "id": 4}
-    assert (await talk.seen("turn_end"))["data"]["stopReason"] == "cancelled"
+    assert (await conversation.seen("turn_end"))["data"]["stopReason"] == "cancelled"
 
 
-async def test_the_queue_takes_its_orders_too(talk: Talk) -> None:
+async def test_the_queue_is_changed_over_the_socket_too(conversation: Talk) -> None:
     async def waiting() -> list[str]:
-        queue = await talk.server.call("GET", f"{talk.path}/queue")
+        queue = await conversation.server.call("GET", f"{conversation.path}/queue")
         return [item["message"] for item in queue["messages"]]
 
-    async with talk.server.socket(f"/ws/session/{talk.id}") as ws:
+    async with conversation.server.socket(f"/ws/session/{conversation.id}") as ws:
 
-        async def do(action: str, **more: str) -> dict[str, Any]:
+        async def order_queue(action: str, **more: str) -> dict[str, Any]:
             answer = await order(ws, {"type": "queue", "id": "q", "action": action, **more})
             assert answer["type"] == "ack", answer
             return answer
 
-        await do("pause")
-        first = await do("add", message="[[chunk first]]")
-        second = await do("add", message="[[chunk second]]")
-        await do("move", messageId=second["messageId"], direction="up")
-        await do("edit", messageId=first["messageId"], message="[[chunk edited]]")
+        await order_queue("pause")
+        first = await order_queue("add", message="[[chunk first]]")
+        second = await order_queue("add", message="[[chunk second]]")
+        await order_queue("move", messageId=second["messageId"], direction="up")
+        await order_queue("edit", messageId=first["messageId"], message="[[chunk edited]]")
         assert await waiting() == ["[[chunk second]]", "[[chunk edited]]"]
-        await do("remove", messageId=first["messageId"])
-        await do("send_now", messageId=second["messageId"])
-        await talk.seen("turn_end")
-        assert (await talk.said(), await waiting()) == ("second", [])
-        await do("resume")
-        await do("clear")
+        await order_queue("remove", messageId=first["messageId"])
+        await order_queue("send_now", messageId=second["messageId"])
+        await conversation.seen("turn_end")
+        assert (await conversation.said(), await waiting()) == ("second", [])
+        await order_queue("resume")
+        await order_queue("clear")
 
 
 @pytest.mark.parametrize(
@@ -97,17 +97,19 @@ async def test_the_queue_takes_its_orders_too(talk: Talk) -> None:
         {"type": "dance"},
     ],
 )
-async def test_an_order_that_makes_no_sense_is_refused_and_the_socket_stays(
-    talk: Talk, message: dict[str, Any]
+async def test_an_invalid_order_is_refused_and_the_socket_stays_open(
+    conversation: Talk, message: dict[str, Any]
 ) -> None:
-    async with talk.server.socket(f"/ws/session/{talk.id}") as ws:
+    async with conversation.server.socket(f"/ws/session/{conversation.id}") as ws:
         answer = await order(ws, message | {"id": "x"})
         assert (answer["type"], answer["id"], answer["error"]) == ("error", "x", "invalid")
         assert (await order(ws, {"type": "cancel", "id": "y"}))["type"] == "ack"
 
 
-async def test_who_may_only_look_gives_no_orders(talk: Talk) -> None:
-    token = await talk.server.call("POST", "/api/tokens", 201, json={"name": "eyes", "scope": "view"})
+async def test_the_orders_of_a_view_token_are_refused(conversation: Talk) -> None:
+    token = await conversation.server.call(
+        "POST", "/api/tokens", 201, json={"name": "viewer", "scope": "view"}
+    )
     headers = {"Authorization": f"Bearer {token['token']}"}
     orders: list[dict[str, Any]] = [
         {"type": "prompt", "text": "x"},
@@ -116,7 +118,7 @@ async def test_who_may_only_look_gives_no_orders(talk: Talk) -> None:
         {"type": "question", "questionId": "x", "action": "accept"},
         {"type": "queue", "action": "clear"},
     ]
-    async with talk.server.socket(f"/ws/session/{talk.id}", headers=headers) as ws:
+    async with conversation.server.socket(f"/ws/session/{conversation.id}", headers=headers) as ws:
         for each in orders:
             assert (await order(ws, each | {"id": "x"}))["error"] == "forbidden"
-    assert not [event for event in await talk.events() if event["type"] == "user_prompt"]
+    assert not [event for event in await conversation.events() if event["type"] == "user_prompt"]

@@ -1,4 +1,4 @@
-"""GET /api/usage and `bullpen usage`: what agents say their turns used."""
+"""`GET /api/usage` and `bullpen usage`: the tokens and cost of turns, as agents report them."""
 
 import json
 
@@ -7,18 +7,18 @@ from support.server import Server
 from support.talk import Talk, define_scripted
 
 
-async def test_what_turns_used_is_told_by_day_and_turn_and_outlives_a_kill(server: Server) -> None:
+async def test_the_usage_of_turns_is_grouped_and_survives_a_kill(server: Server) -> None:
     cost = {"amount": 0.5, "currency": "USD"}
     update = {"sessionUpdate": "usage_update", "used": 100, "size": 1000, "cost": cost}
     await define_scripted(server, script={"prompts": [[{"do": "update", "update": update}]]})
-    talk = await Talk.begin(server, title="costly")
-    await talk.ask("one")
-    await talk.ask("two")
+    conversation = await Talk.begin(server, title="costly")
+    await conversation.ask("one")
+    await conversation.ask("two")
     await server.kill()
     await server.start()
     report = await server.call("GET", "/api/usage", params={"by": "session"})
     (group,) = report["groups"]
-    assert (group["key"], group["title"], group["turns"]) == (talk.id, "costly", 2)
+    assert (group["key"], group["title"], group["turns"]) == (conversation.id, "costly", 2)
     assert group["costs"] == report["total"]["costs"] == [cost]
     turns = (await server.call("GET", "/api/usage", params={"by": "turn"}))["groups"]
     assert [each["costs"] for each in turns] == [[], [cost]]

@@ -1,4 +1,4 @@
-"""S-08: the configuration of a repository runs no program when a client makes a worktree."""
+"""The configuration of a repository runs no program when a client creates a worktree."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from support.worktrees import House
 
 
 @pytest.fixture
-async def house(server: Server, workspace: Path) -> House:
+async def repository(server: Server, workspace: Path) -> House:
     return await House.register(server, Repo(workspace / "repo"))
 
 
@@ -21,25 +21,25 @@ def canary(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("condition", ["gitdir:**/worktrees/**", "onbranch:feat**"])
 async def test_a_filter_that_is_included_only_in_a_new_worktree_does_not_run(
-    house: House, tmp_path: Path, canary: Path, condition: str
+    repository: House, tmp_path: Path, canary: Path, condition: str
 ) -> None:
     included = tmp_path / "included"
     included.write_text(f'[filter "x"]\n\tsmudge = "touch {canary}; cat"\n')
-    house.repo.write(".gitattributes", "* filter=x\n")
-    house.repo.commit("attributes")
-    house.repo.git("config", f"includeIf.{condition}.path", str(included))
-    made = await house.add(branch="feature")
-    assert (Path(made["path"]) / "readme.txt").read_text() == "hello\n"
+    repository.repo.write(".gitattributes", "* filter=x\n")
+    repository.repo.commit("attributes")
+    repository.repo.git("config", f"includeIf.{condition}.path", str(included))
+    created = await repository.add(branch="feature")
+    assert (Path(created["path"]) / "readme.txt").read_text() == "hello\n"
     assert not canary.exists()
 
 
-async def test_a_missing_object_is_not_fetched_though_the_repository_allows_every_protocol(
-    house: House, canary: Path
+async def test_a_missing_object_is_not_fetched_even_if_the_repository_allows_every_protocol(
+    repository: House, canary: Path
 ) -> None:
-    house.repo.write("missing.txt", "missing\n")
-    house.repo.commit("missing")
-    name = house.repo.git("rev-parse", "HEAD:missing.txt").strip()
-    (house.repo.git_dir / "objects" / name[:2] / name[2:]).unlink()
+    repository.repo.write("missing.txt", "missing\n")
+    repository.repo.commit("missing")
+    name = repository.repo.git("rev-parse", "HEAD:missing.txt").strip()
+    (repository.repo.git_dir / "objects" / name[:2] / name[2:]).unlink()
     for key, value in {
         "core.repositoryFormatVersion": "1",
         "extensions.partialClone": "origin",
@@ -47,8 +47,8 @@ async def test_a_missing_object_is_not_fetched_though_the_repository_allows_ever
         "remote.origin.promisor": "true",
         "remote.origin.url": f"ext::sh -c touch% {canary}",
     }.items():
-        house.repo.git("config", key, value)
-    refused = await house.add(502, branch="feature")
+        repository.repo.git("config", key, value)
+    refused = await repository.add(502, branch="feature")
     assert "missing.txt" in refused["message"]
     assert not canary.exists()
-    assert len(await house.list()) == 1
+    assert len(await repository.list()) == 1

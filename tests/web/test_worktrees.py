@@ -1,4 +1,4 @@
-"""Worktrees over REST: made whole or not at all, removed only when nothing is lost, or to the trash."""
+"""Worktrees over REST: created completely or not at all, and removed without loss or to the trash."""
 
 import asyncio
 import json
@@ -14,17 +14,17 @@ from support.worktrees import House, contents
 
 
 @pytest.fixture
-async def house(server: Server, workspace: Path) -> House:
+async def repository(server: Server, workspace: Path) -> House:
     return await House.register(server, Repo(workspace / "repo"))
 
 
-# Making
+# Creating
 
 
-async def test_a_new_branch_gets_a_worktree_beside_the_repository(house: House, workspace: Path) -> None:
-    made = await house.add(branch="feat/login", base="main")
+async def test_a_new_branch_gets_a_worktree_beside_the_repository(repository: House, workspace: Path) -> None:
+    created = await repository.add(branch="feat/login", base="main")
     path = workspace / "repo.worktrees" / "feat-login"
-    assert made == {
+    assert created == {
         "name": "feat-login",
         "path": str(path),
         "branch": "feat/login",
@@ -35,71 +35,73 @@ async def test_a_new_branch_gets_a_worktree_beside_the_repository(house: House, 
         "problem": None,
     }
     assert (path / "readme.txt").read_text() == "hello\n"
-    assert [each["name"] for each in await house.list()] == ["main", "feat-login"]
-    assert house.repo.git("branch", "--show-current", cwd=path) == "feat/login\n"
+    assert [each["name"] for each in await repository.list()] == ["main", "feat-login"]
+    assert repository.repo.git("branch", "--show-current", cwd=path) == "feat/login\n"
 
 
-async def test_r60_a_workspace_bullpen_makes_has_mode_0750(house: House) -> None:
-    path = Path((await house.add(branch="topic"))["path"])
+async def test_a_new_worktree_has_mode_0750(repository: House) -> None:
+    path = Path((await repository.add(branch="topic"))["path"])
     for directory in (path, path.parent):
         assert directory.stat().st_mode & 0o777 == 0o750
 
 
-async def test_a_repository_that_is_the_root_has_its_worktrees_inside_and_does_not_see_them(
+async def test_a_repository_that_is_the_root_has_ignored_worktrees_inside(
     server: Server, workspace: Path
 ) -> None:
-    house = await House.register(server, Repo(workspace))
-    made = await house.add(branch="topic")
-    assert made["path"] == str(workspace / ".worktrees" / "topic")
-    assert house.repo.git("status", "--porcelain") == ""
+    repository = await House.register(server, Repo(workspace))
+    created = await repository.add(branch="topic")
+    assert created["path"] == str(workspace / ".worktrees" / "topic")
+    assert repository.repo.git("status", "--porcelain") == ""
 
 
-async def test_an_existing_branch_is_checked_out_and_a_second_time_refused(house: House) -> None:
-    house.repo.git("branch", "old")
-    made = await house.add(branch="old", existing=True)
-    assert made["branch"] == "old"
-    refused = await house.add(409, branch="old", existing=True, name="again")
-    assert made["path"] in refused["message"]
-    assert len(await house.list()) == 2
+async def test_an_existing_branch_is_checked_out_once_and_refused_a_second_time(repository: House) -> None:
+    repository.repo.git("branch", "old")
+    created = await repository.add(branch="old", existing=True)
+    assert created["branch"] == "old"
+    refused = await repository.add(409, branch="old", existing=True, name="again")
+    assert created["path"] in refused["message"]
+    assert len(await repository.list()) == 2
 
 
-async def test_an_existing_branch_may_be_one_of_the_remote(house: House, tmp_path: Path) -> None:
+async def test_an_existing_branch_may_be_a_remote_branch(repository: House, tmp_path: Path) -> None:
     other = Repo(tmp_path / "other")
     other.git("checkout", "-q", "-b", "theirs")
-    head = other.commit("theirs")
-    house.repo.git("remote", "add", "origin", str(other.path))
-    house.repo.git("fetch", "-q", "origin")
-    made = await house.add(branch="theirs", existing=True)
-    assert house.repo.git("rev-parse", "HEAD", cwd=Path(made["path"])).strip() == head
+    commit = other.commit("theirs")
+    repository.repo.git("remote", "add", "origin", str(other.path))
+    repository.repo.git("fetch", "-q", "origin")
+    created = await repository.add(branch="theirs", existing=True)
+    assert repository.repo.git("rev-parse", "HEAD", cwd=Path(created["path"])).strip() == commit
 
 
-async def test_r24_a_branch_that_exists_is_not_made_again_nor_changed(house: House) -> None:
-    house.repo.git("branch", "taken")
-    before = house.repo.git("for-each-ref")
-    refused = await house.add(409, branch="taken")
+async def test_an_existing_branch_is_neither_created_again_nor_changed(repository: House) -> None:
+    repository.repo.git("branch", "taken")
+    before = repository.repo.git("for-each-ref")
+    refused = await repository.add(409, branch="taken")
     assert "exists already" in refused["message"]
-    assert (await house.add(409, branch="taken/below"))["error"] == "conflict"
-    assert house.repo.git("for-each-ref") == before
-    assert len(await house.list()) == 1
+    assert (await repository.add(409, branch="taken/below"))["error"] == "conflict"
+    assert repository.repo.git("for-each-ref") == before
+    assert len(await repository.list()) == 1
 
 
-async def test_a_branch_or_base_that_is_not_there_is_said(house: House) -> None:
-    assert (await house.add(400, branch="a", base="nowhere"))["message"].endswith("has no commit nowhere")
-    assert (await house.add(404, branch="nowhere", existing=True))["error"] == "not_found"
-    assert house.repo.git("branch") == "* main\n"
+async def test_a_missing_branch_or_base_is_refused(repository: House) -> None:
+    assert (await repository.add(400, branch="a", base="nowhere"))["message"].endswith(
+        "has no commit nowhere"
+    )
+    assert (await repository.add(404, branch="nowhere", existing=True))["error"] == "not_found"
+    assert repository.repo.git("branch") == "* main\n"
 
 
-async def test_the_name_comes_from_the_prompt_and_is_free(house: House) -> None:
-    first = await house.add(prompt="Fix the *failing* tests, please! And then the rest of it")
-    again = await house.add(prompt="Fix the *failing* tests, please! And then the rest of it")
-    nameless = await house.add(prompt="你好")
+async def test_the_name_comes_from_the_prompt_and_is_unique(repository: House) -> None:
+    first = await repository.add(prompt="Fix the *failing* tests, please! And then the rest of it")
+    second = await repository.add(prompt="Fix the *failing* tests, please! And then the rest of it")
+    nameless = await repository.add(prompt="你好")
     assert first["name"] == first["branch"] == "fix-the-failing-tests-please-and"
-    assert again["name"] == "fix-the-failing-tests-please-and-2"
+    assert second["name"] == "fix-the-failing-tests-please-and-2"
     assert nameless["name"] == "work"
 
 
-async def test_what_worktreeinclude_names_is_copied_and_nothing_else(house: House) -> None:
-    repo = house.repo
+async def test_only_files_that_worktreeinclude_names_are_copied(repository: House) -> None:
+    repo = repository.repo
     repo.write(".gitignore", ".env*\nnode_modules/\nsecret\n")
     repo.write(".worktreeinclude", "# local settings\n.env*\n!.env.old\nconfig/*.local\n")
     repo.commit("ignore")
@@ -110,7 +112,7 @@ async def test_what_worktreeinclude_names_is_copied_and_nothing_else(house: Hous
     repo.write("node_modules/a.js", "x")
     (repo.path / ".env.link").symlink_to(".env")
     (repo.path / ".env.out").symlink_to("/etc/hostname")
-    path = Path((await house.add(branch="topic"))["path"])
+    path = Path((await repository.add(branch="topic"))["path"])
     assert (path / ".env").read_text() == "KEY=1\n"
     assert (path / ".env").stat().st_mode & 0o777 == 0o600
     assert (path / "config" / "app.local").read_text() == "x"
@@ -119,94 +121,92 @@ async def test_what_worktreeinclude_names_is_copied_and_nothing_else(house: Hous
     assert not any(os.path.lexists(path / name) for name in left_out)
 
 
-async def test_s10_worktreeinclude_writes_nothing_where_a_link_of_the_branch_leads(
-    house: House, workspace: Path
+async def test_worktreeinclude_writes_nothing_through_a_link_of_the_branch(
+    repository: House, workspace: Path
 ) -> None:
     outside = workspace / "outside"
     outside.mkdir()
-    repo = house.repo
+    repo = repository.repo
     repo.git("checkout", "-q", "-b", "hostile")
     (repo.path / "config").symlink_to(outside)
     repo.commit("a link")
     repo.git("checkout", "-q", "main")
     repo.write(".worktreeinclude", "config/\n")
     repo.write("config/authorized_keys", "planted")
-    made = await house.add(branch="hostile", existing=True)
-    assert (Path(made["path"]) / "config").is_symlink()
+    created = await repository.add(branch="hostile", existing=True)
+    assert (Path(created["path"]) / "config").is_symlink()
     assert list(outside.iterdir()) == []
 
 
 async def test_the_setup_command_runs_in_the_worktree_with_the_repositorys_environment(
-    house: House, server: Server
+    repository: House, server: Server
 ) -> None:
-    await house.set(env={"COLOUR": "green"}, setup='echo "$COLOUR" > made; pwd; echo "$BULLPEN_TOKEN"')
-    path = Path((await house.add(branch="topic"))["path"])
+    await repository.set(env={"COLOUR": "green"}, setup='echo "$COLOUR" > made; pwd; echo "$BULLPEN_TOKEN"')
+    path = Path((await repository.add(branch="topic"))["path"])
     assert (path / "made").read_text() == "green\n"
-    record = server.home / "logs" / "worktrees" / house.id / "topic.setup.log"
+    record = server.home / "logs" / "worktrees" / repository.id / "topic.setup.log"
     assert record.read_text() == f"{path}\n\n"
 
 
-async def test_a_setup_that_fails_takes_everything_back_and_says_what_it_said(
-    house: House, workspace: Path
-) -> None:
-    before = house.repo.git("for-each-ref")
-    await house.set(setup="touch left; echo no such package >&2; exit 3")
-    refused = await house.add(409, branch="topic")
+async def test_a_failed_setup_is_undone_and_its_output_is_shown(repository: House, workspace: Path) -> None:
+    before = repository.repo.git("for-each-ref")
+    await repository.set(setup="touch left; echo no such package >&2; exit 3")
+    refused = await repository.add(409, branch="topic")
     assert "ended with code 3" in refused["message"]
     assert refused["details"]["output"] == "no such package\n"
     assert not (workspace / "repo.worktrees").exists()
-    assert not list((house.repo.git_dir / "worktrees").glob("*"))
-    assert house.repo.git("for-each-ref") == before
-    await house.set(setup="")
-    assert (await house.add(branch="topic"))["name"] == "topic"
+    assert not list((repository.repo.git_dir / "worktrees").glob("*"))
+    assert repository.repo.git("for-each-ref") == before
+    await repository.set(setup="")
+    assert (await repository.add(branch="topic"))["name"] == "topic"
 
 
-async def test_a_request_that_comes_twice_makes_one_worktree(house: House, server: Server) -> None:
+async def test_a_repeated_request_creates_one_worktree(repository: House, server: Server) -> None:
     answers = await asyncio.gather(
         *(
-            server.http.post(house.url, json={"branch": "topic"}, headers={"Idempotency-Key": "k"})
+            server.http.post(repository.url, json={"branch": "topic"}, headers={"Idempotency-Key": "k"})
             for _ in range(3)
         )
     )
     assert {answer.status_code for answer in answers} == {201}
     assert len({answer.text for answer in answers}) == 1
-    assert len(await house.list()) == 2
-    other = await server.http.post(house.url, json={"branch": "b"}, headers={"Idempotency-Key": "k"})
+    assert len(await repository.list()) == 2
+    other = await server.http.post(repository.url, json={"branch": "b"}, headers={"Idempotency-Key": "k"})
     assert other.status_code == 409
 
 
-async def test_a_big_checkout_says_how_far_it_is(house: House) -> None:
-    await house.set(setup="until [ -e go ]; do sleep 0.02; done")
-    adding = asyncio.ensure_future(house.add(branch="topic"))
+async def test_a_worktree_in_creation_shows_its_progress(repository: House) -> None:
+    await repository.set(setup="until [ -e go ]; do sleep 0.02; done")
+    adding = asyncio.ensure_future(repository.add(branch="topic"))
     async with asyncio.timeout(30):
-        while not (making := (await house.look())["making"]) or "setup" not in making[0]["progress"]:
+        while not (making := (await repository.look())["making"]) or "setup" not in making[0]["progress"]:
             await asyncio.sleep(0.02)
     assert making == [{"name": "topic", "progress": "running the setup command"}]
-    path = Path(next(each["path"] for each in await house.list() if each["name"] == "topic"))
+    path = Path(next(each["path"] for each in await repository.list() if each["name"] == "topic"))
     (path / "go").touch()
     await adding
-    assert (await house.look())["making"] == []
+    assert (await repository.look())["making"] == []
 
 
 # Removing
 
 
-async def test_a_clean_worktree_is_removed_and_its_branch_stays(house: House) -> None:
-    path = Path((await house.add(branch="topic"))["path"])
-    gone = await house.remove("topic")
-    assert (gone["name"], gone["branch"], gone["path"]) == ("topic", "topic", str(path))
+async def test_a_clean_worktree_is_removed_and_its_branch_stays(repository: House) -> None:
+    path = Path((await repository.add(branch="topic"))["path"])
+    removed = await repository.remove("topic")
+    assert (removed["name"], removed["branch"], removed["path"]) == ("topic", "topic", str(path))
     assert not path.exists()
-    assert [each["name"] for each in await house.list()] == ["main"]
-    assert "topic" in house.repo.git("branch")
-    await house.remove("topic", 404)
+    assert [each["name"] for each in await repository.list()] == ["main"]
+    assert "topic" in repository.repo.git("branch")
+    await repository.remove("topic", 404)
 
 
-async def test_removing_a_dirty_worktree_is_refused_with_the_list(house: House) -> None:
-    path = Path((await house.add(branch="topic"))["path"])
+async def test_removing_a_dirty_worktree_is_refused_with_the_list(repository: House) -> None:
+    path = Path((await repository.add(branch="topic"))["path"])
     (path / "readme.txt").write_text("changed\n")
     (path / "new file").write_text("x")
     before = contents(path)
-    refused = await house.remove("topic", 409)
+    refused = await repository.remove("topic", 409)
     assert "2 uncommitted changes" in refused["message"]
     assert refused["details"] == {
         "changes": [" M readme.txt", "?? new file"],
@@ -217,26 +217,26 @@ async def test_removing_a_dirty_worktree_is_refused_with_the_list(house: House) 
 
 
 async def test_removing_commits_that_are_nowhere_else_is_refused_until_they_are_pushed(
-    house: House, tmp_path: Path
+    repository: House, tmp_path: Path
 ) -> None:
-    path = Path((await house.add(branch="topic"))["path"])
+    path = Path((await repository.add(branch="topic"))["path"])
     (path / "work").write_text("x")
-    head = house.repo.commit("the work", cwd=path)
-    refused = await house.remove("topic", 409)
-    assert refused["details"]["commits"] == [f"{head[:7]} the work"]
+    commit = repository.repo.commit("the work", cwd=path)
+    refused = await repository.remove("topic", 409)
+    assert refused["details"]["commits"] == [f"{commit[:7]} the work"]
     bare = tmp_path / "bare.git"
-    house.repo.git("init", "-q", "--bare", str(bare))
-    house.repo.git("remote", "add", "origin", str(bare))
-    house.repo.git("push", "-q", "origin", "topic")
-    await house.remove("topic")
+    repository.repo.git("init", "-q", "--bare", str(bare))
+    repository.repo.git("remote", "add", "origin", str(bare))
+    repository.repo.git("push", "-q", "origin", "topic")
+    await repository.remove("topic")
 
 
-async def test_forced_removal_is_undone_byte_for_byte(house: House, server: Server) -> None:
-    path = Path((await house.add(branch="topic"))["path"])
-    house.repo.write(".git/info/exclude", "ignored\n")
-    house.repo.commit("own", cwd=path)
+async def test_forced_removal_is_undone_byte_for_byte(repository: House, server: Server) -> None:
+    path = Path((await repository.add(branch="topic"))["path"])
+    repository.repo.write(".git/info/exclude", "ignored\n")
+    repository.repo.commit("own", cwd=path)
     (path / "staged").write_text("staged once")
-    house.repo.git("add", "staged", cwd=path)
+    repository.repo.git("add", "staged", cwd=path)
     (path / "staged").write_text("and changed")
     (path / "untracked").write_bytes(bytes(range(256)))
     (path / "ignored").write_text("kept too")
@@ -244,159 +244,161 @@ async def test_forced_removal_is_undone_byte_for_byte(house: House, server: Serv
     (path / "tool").chmod(0o755)
     (path / "link").symlink_to("nowhere")
     (path / "empty").mkdir()
-    admin = house.repo.git_dir / "worktrees" / "topic"
-    status = house.repo.git("status", "--porcelain=v2", "--branch", cwd=path)
+    admin = repository.repo.git_dir / "worktrees" / "topic"
+    status = repository.repo.git("status", "--porcelain=v2", "--branch", cwd=path)
     tree, known = contents(path), contents(admin)
 
-    gone = await house.remove("topic", force=True)
+    removed = await repository.remove("topic", force=True)
     assert not path.exists() and not admin.exists()
-    assert [each["id"] for each in (await house.look())["trash"]] == [gone["id"]]
-    house.repo.git("branch", "-D", "topic")
-    house.repo.git("reflog", "expire", "--all", "--expire=now")
-    house.repo.git("gc", "-q", "--prune=now")
+    assert [each["id"] for each in (await repository.look())["trash"]] == [removed["id"]]
+    repository.repo.git("branch", "-D", "topic")
+    repository.repo.git("reflog", "expire", "--all", "--expire=now")
+    repository.repo.git("gc", "-q", "--prune=now")
     await server.restart()
 
-    assert (await house.restore("topic"))["branch"] == "topic"
+    assert (await repository.restore("topic"))["branch"] == "topic"
     assert contents(path) == tree
     assert contents(admin) == known
-    assert house.repo.git("status", "--porcelain=v2", "--branch", cwd=path) == status
-    assert house.repo.git("show", ":staged", cwd=path) == "staged once"
-    house.repo.git("fsck", "--strict")
-    assert (await house.look())["trash"] == []
-    assert "refs/bullpen" not in house.repo.git("for-each-ref")
+    assert repository.repo.git("status", "--porcelain=v2", "--branch", cwd=path) == status
+    assert repository.repo.git("show", ":staged", cwd=path) == "staged once"
+    repository.repo.git("fsck", "--strict")
+    assert (await repository.look())["trash"] == []
+    assert "refs/bullpen" not in repository.repo.git("for-each-ref")
 
 
-async def test_what_is_in_the_way_of_a_restore_is_named_and_nothing_is_moved(house: House) -> None:
-    path = Path((await house.add(branch="topic"))["path"])
-    await house.remove("topic")
+async def test_an_obstacle_to_a_restore_is_named_and_nothing_is_moved(repository: House) -> None:
+    path = Path((await repository.add(branch="topic"))["path"])
+    await repository.remove("topic")
     path.mkdir(parents=True)
-    assert str(path) in (await house.restore("topic", 409))["message"]
+    assert str(path) in (await repository.restore("topic", 409))["message"]
     path.rmdir()
-    house.repo.git("worktree", "add", "-q", str(path.with_name("elsewhere")), "topic")
-    assert "checked out" in (await house.restore("topic", 409))["message"]
-    house.repo.git("worktree", "remove", str(path.with_name("elsewhere")))
-    await house.restore("topic")
-    await house.restore("topic", 404)
+    repository.repo.git("worktree", "add", "-q", str(path.with_name("elsewhere")), "topic")
+    assert "checked out" in (await repository.restore("topic", 409))["message"]
+    repository.repo.git("worktree", "remove", str(path.with_name("elsewhere")))
+    await repository.restore("topic")
+    await repository.restore("topic", 404)
 
 
-async def test_of_two_removed_under_one_name_the_id_says_which(house: House) -> None:
-    await house.add(branch="one", name="spot")
-    first = await house.remove("spot")
-    await house.add(branch="two", name="spot")
-    await house.remove("spot")
-    assert (await house.restore("spot", id=first["id"]))["branch"] == "one"
+async def test_the_id_selects_one_of_two_removed_worktrees_with_one_name(repository: House) -> None:
+    await repository.add(branch="one", name="spot")
+    first = await repository.remove("spot")
+    await repository.add(branch="two", name="spot")
+    await repository.remove("spot")
+    assert (await repository.restore("spot", id=first["id"]))["branch"] == "one"
 
 
-async def test_the_trash_is_emptied_after_seven_days_and_not_before(house: House, server: Server) -> None:
-    await house.add(branch="old")
-    await house.add(branch="fresh")
-    old = (await house.remove("old"))["id"]
-    fresh = (await house.remove("fresh"))["id"]
+async def test_the_trash_is_emptied_after_seven_days_and_not_before(
+    repository: House, server: Server
+) -> None:
+    await repository.add(branch="old")
+    await repository.add(branch="fresh")
+    old = (await repository.remove("old"))["id"]
+    fresh = (await repository.remove("fresh"))["id"]
     record = server.home / "trash" / old / "record.json"
-    told = json.loads(record.read_text())
-    record.write_text(json.dumps(told | {"removed_at": told["removed_at"] - 7 * 24 * 3600 * 1000}))
+    shown = json.loads(record.read_text())
+    record.write_text(json.dumps(shown | {"removed_at": shown["removed_at"] - 7 * 24 * 3600 * 1000}))
     await server.restart()
     async with asyncio.timeout(30):
         while record.parent.exists():
             await asyncio.sleep(0.02)
-    assert [each["id"] for each in (await house.look())["trash"]] == [fresh]
+    assert [each["id"] for each in (await repository.look())["trash"]] == [fresh]
     async with asyncio.timeout(30):
-        while old in house.repo.git("for-each-ref"):
+        while old in repository.repo.git("for-each-ref"):
             await asyncio.sleep(0.02)
-    assert fresh in house.repo.git("for-each-ref")
+    assert fresh in repository.repo.git("for-each-ref")
 
 
 async def test_cleanup_runs_before_removal_and_its_failure_keeps_the_worktree(
-    house: House, tmp_path: Path
+    repository: House, tmp_path: Path
 ) -> None:
-    path = Path((await house.add(branch="topic"))["path"])
-    await house.set(cleanup=f"pwd > {tmp_path}/seen; exit 1")
-    refused = await house.remove("topic", 409)
+    path = Path((await repository.add(branch="topic"))["path"])
+    await repository.set(cleanup=f"pwd > {tmp_path}/seen; exit 1")
+    refused = await repository.remove("topic", 409)
     assert "the cleanup command ended with code 1" in refused["message"]
     assert (tmp_path / "seen").read_text() == f"{path}\n"
     assert path.is_dir()
-    await house.remove("topic", force=True)
+    await repository.remove("topic", force=True)
     assert not path.exists()
 
 
-async def test_a_worktree_somebody_works_in_is_not_removed(house: House, server: Server) -> None:
-    made = await house.add(branch="topic")
-    session = await server.new_session(repoId=house.id, worktreeId="topic", locationPath=None)
+async def test_a_worktree_with_a_running_worker_is_not_removed(repository: House, server: Server) -> None:
+    created = await repository.add(branch="topic")
+    session = await server.new_session(repoId=repository.id, worktreeId="topic", locationPath=None)
     terminal = await server.new_terminal(session["id"])
-    refused = await house.remove("topic", 409, force=True)
+    refused = await repository.remove("topic", 409, force=True)
     assert "end it first" in refused["message"]
-    assert Path(made["path"]).is_dir()
+    assert Path(created["path"]).is_dir()
     await server.call("DELETE", f"/api/sessions/{session['id']}/workers/{terminal['id']}")
-    await house.remove("topic")
+    await repository.remove("topic")
 
 
-async def test_a_worktree_is_not_removed_under_a_worker_of_a_session_that_lives_elsewhere(
-    house: House, server: Server
+async def test_a_worktree_with_a_worker_of_a_session_in_another_directory_is_not_removed(
+    repository: House, server: Server
 ) -> None:
-    path = Path((await house.add(branch="topic"))["path"])
+    path = Path((await repository.add(branch="topic"))["path"])
     (path / "inner").mkdir()
-    session = await server.new_session(title="the fleet")
+    session = await server.new_session(title="the team")
     worker = await server.new_terminal(session["id"], role="tester", workspace=str(path / "inner"))
-    refused = await house.remove("topic", 409, force=True)
-    assert refused["message"] == f"tester of the session the fleet works in {path}; end it first"
+    refused = await repository.remove("topic", 409, force=True)
+    assert refused["message"] == f"tester of the session the team works in {path}; end it first"
     assert (path / "inner").is_dir()
     await server.call("DELETE", f"/api/sessions/{session['id']}/workers/{worker['id']}")
     await server.new_terminal(session["id"], role="tester", workspace=str(path.parent))
-    await house.remove("topic", force=True)
+    await repository.remove("topic", force=True)
 
 
-async def test_a_worktree_in_which_somebody_began_during_its_cleanup_is_not_removed(
-    house: House, server: Server
+async def test_a_worktree_in_which_a_worker_started_during_its_cleanup_is_not_removed(
+    repository: House, server: Server
 ) -> None:
-    path = Path((await house.add(branch="topic"))["path"])
-    await house.set(cleanup="touch cleaning; until [ -e go ]; do sleep 0.02; done")
-    removing = asyncio.ensure_future(house.remove("topic", 409))
+    path = Path((await repository.add(branch="topic"))["path"])
+    await repository.set(cleanup="touch cleaning; until [ -e go ]; do sleep 0.02; done")
+    removing = asyncio.ensure_future(repository.remove("topic", 409))
     async with asyncio.timeout(30):
         while not (path / "cleaning").exists():
             await asyncio.sleep(0.02)
-    session = await server.new_session(repoId=house.id, worktreeId="topic", locationPath=None)
+    session = await server.new_session(repoId=repository.id, worktreeId="topic", locationPath=None)
     await server.new_terminal(session["id"], role="latecomer")
     (path / "go").touch()
     assert "latecomer" in (await removing)["message"]
     assert path.is_dir()
 
 
-async def test_the_repositorys_own_directory_is_never_removed(house: House) -> None:
-    await house.remove("main", 409, force=True)
-    assert (house.repo.path / "readme.txt").exists()
+async def test_the_repositorys_own_directory_is_never_removed(repository: House) -> None:
+    await repository.remove("main", 409, force=True)
+    assert (repository.repo.path / "readme.txt").exists()
 
 
 @pytest.mark.parametrize("victim", ["outside", "repo", "plain"])
-async def test_a_worktree_that_claims_another_directory_is_not_removed(
-    house: House, tmp_path: Path, workspace: Path, victim: str
+async def test_a_worktree_whose_git_file_names_another_directory_is_not_removed(
+    repository: House, tmp_path: Path, workspace: Path, victim: str
 ) -> None:
-    """`.git/worktrees/topic/gitdir` is a file an agent may write: it could name the home directory."""
-    await house.add(branch="topic")
+    """An agent can write `.git/worktrees/topic/gitdir`, and name the home directory in it."""
+    await repository.add(branch="topic")
     target = {"outside": tmp_path / "precious", "repo": workspace, "plain": workspace / "plain"}[victim]
     target.mkdir(exist_ok=True)
     (target / "file").write_text("precious")
-    (house.repo.git_dir / "worktrees" / "topic" / "gitdir").write_text(f"{target}/.git\n")
-    answer = await house.server.http.delete(f"{house.url}/topic", params={"force": "true"})
+    (repository.repo.git_dir / "worktrees" / "topic" / "gitdir").write_text(f"{target}/.git\n")
+    answer = await repository.server.http.delete(f"{repository.url}/topic", params={"force": "true"})
     assert answer.status_code in (403, 409)
     assert (target / "file").read_text() == "precious"
 
 
-async def test_a_trash_on_another_disk_gets_a_whole_copy(workspace: Path) -> None:
+async def test_a_trash_on_another_disk_gets_a_complete_copy(workspace: Path) -> None:
     shm = Path("/dev/shm")
     assert os.stat(shm).st_dev != os.stat(workspace).st_dev
     home = shm / f"bullpen-test-{os.getpid()}"
     server = Server(home, workspace)
     await server.start()
     try:
-        house = await House.register(server, Repo(workspace / "repo"))
-        path = Path((await house.add(branch="topic"))["path"])
+        repository = await House.register(server, Repo(workspace / "repo"))
+        path = Path((await repository.add(branch="topic"))["path"])
         (path / "untracked").write_text("x")
         (path / "link").symlink_to("nowhere")
         os.mkfifo(path / "fifo")
         before = contents(path)
-        await house.remove("topic", force=True)
+        await repository.remove("topic", force=True)
         assert not path.exists()
-        await house.restore("topic")
+        await repository.restore("topic")
         assert contents(path) == before
     finally:
         await server.close()
@@ -406,38 +408,45 @@ async def test_a_trash_on_another_disk_gets_a_whole_copy(workspace: Path) -> Non
         home.with_suffix(".out").unlink()
 
 
-# What a person decides about a repository
+# Settings of a repository
 
 
-async def test_settings_of_a_repository_are_kept_and_values_of_its_environment_are_not_told(
-    house: House, server: Server
+async def test_settings_of_a_repository_are_kept_and_its_environment_values_are_not_shown(
+    repository: House, server: Server
 ) -> None:
-    told = await house.set(env={"KEY": "sekret", "OTHER": "x"}, setup="make", agentId="demo", name="site")
-    told = await house.set(env={"OTHER": None})
-    assert (told["env"], told["setup"], told["agentId"], told["name"]) == (["KEY"], "make", "demo", "site")
+    shown = await repository.set(
+        env={"KEY": "sekret", "OTHER": "x"}, setup="make", agentId="demo", name="site"
+    )
+    shown = await repository.set(env={"OTHER": None})
+    assert (shown["env"], shown["setup"], shown["agentId"], shown["name"]) == (
+        ["KEY"],
+        "make",
+        "demo",
+        "site",
+    )
     await server.restart()
-    assert (await server.call("GET", f"/api/repositories/{house.id}")) == told
-    for wrong in ({"env": {"BULLPEN_TOKEN": "x"}}, {"env": {"A=B": "x"}}, {"setup": "a\0b"}):
-        await server.call("PATCH", f"/api/repositories/{house.id}", 400, json=wrong)
-    await server.call("PATCH", f"/api/repositories/{house.id}", 404, json={"agentId": "nobody"})
+    assert (await server.call("GET", f"/api/repositories/{repository.id}")) == shown
+    for invalid in ({"env": {"BULLPEN_TOKEN": "x"}}, {"env": {"A=B": "x"}}, {"setup": "a\0b"}):
+        await server.call("PATCH", f"/api/repositories/{repository.id}", 400, json=invalid)
+    await server.call("PATCH", f"/api/repositories/{repository.id}", 404, json={"agentId": "unknown"})
 
 
-async def test_changes_of_a_repository_that_come_at_once_all_stand(house: House, server: Server) -> None:
+async def test_concurrent_changes_of_a_repository_are_all_kept(repository: House, server: Server) -> None:
     changes: list[dict[str, Any]] = [{"env": {f"KEY_{n}": "x"}} for n in range(8)]
     changes += [{"queue": {"delay_seconds": 5}}, {"queue": {"max_size": 3}}, {"setup": "make"}]
-    await asyncio.gather(*(house.set(**change) for change in changes))
+    await asyncio.gather(*(repository.set(**change) for change in changes))
     for _ in range(2):
-        told = await server.call("GET", f"/api/repositories/{house.id}")
-        assert (told["env"], told["setup"]) == ([f"KEY_{n}" for n in range(8)], "make")
-        assert (told["queue"]["delay_seconds"], told["queue"]["max_size"]) == (5, 3)
+        shown = await server.call("GET", f"/api/repositories/{repository.id}")
+        assert (shown["env"], shown["setup"]) == ([f"KEY_{n}" for n in range(8)], "make")
+        assert (shown["queue"]["delay_seconds"], shown["queue"]["max_size"]) == (5, 3)
         await server.restart()
 
 
-async def test_the_default_agent_and_environment_of_a_repository_are_those_of_its_sessions(
-    house: House, server: Server
+async def test_sessions_use_the_default_agent_and_environment_of_their_repository(
+    repository: House, server: Server
 ) -> None:
-    await house.set(agentId="demo", env={"COLOUR": "green"})
-    session = await server.new_session(repoId=house.id, locationPath=None)
+    await repository.set(agentId="demo", env={"COLOUR": "green"})
+    session = await server.new_session(repoId=repository.id, locationPath=None)
     worker = await server.call("POST", f"/api/sessions/{session['id']}/workers", 201, json={"type": "agent"})
     assert worker["agentId"] == "demo"
     terminal = await server.new_terminal(session["id"])

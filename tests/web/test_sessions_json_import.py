@@ -1,4 +1,4 @@
-"""R82: the sessions of a `sessions.json`, in both formats, are taken in once, and nothing is started."""
+"""Sessions of a `sessions.json` in the old or new format are imported once, and no program is started."""
 
 import json
 from pathlib import Path
@@ -20,44 +20,55 @@ def worker(id: str, type: str, name: str, **more: Any) -> dict[str, Any]:
     return {"id": id, "type": type, "name": name, "pid": 1, "createdAt": TIME, **more}
 
 
-def saved(id: str, place: Path, *workers: dict[str, Any], **more: Any) -> dict[str, Any]:
-    """An entry of the new format."""
-    base = {"id": id, "type": "quick", "locationPath": str(place), "serverPid": 1, "createdAt": TIME}
+def new_entry(id: str, directory: Path, *workers: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """Return an entry of the new format."""
+    base = {"id": id, "type": "quick", "locationPath": str(directory), "serverPid": 1, "createdAt": TIME}
     return {**base, "workers": list(workers), **more}
 
 
-def old(id: str, place: Path, **more: Any) -> dict[str, Any]:
-    return {"id": id, "worktreePath": str(place), "pid": 1, "serverPid": 1, "createdAt": TIME, **more}
+def old_entry(id: str, directory: Path, **more: Any) -> dict[str, Any]:
+    """Return an entry of the old format."""
+    return {"id": id, "worktreePath": str(directory), "pid": 1, "serverPid": 1, "createdAt": TIME, **more}
 
 
-async def take(server: Server, *entries: Any) -> dict[str, Any]:
+async def import_entries(server: Server, *entries: Any) -> dict[str, Any]:
     imported: dict[str, Any] = await server.call("POST", "/api/import", 200, json={"sessions": list(entries)})
     return imported
 
 
-def test_r82_the_old_format_is_read_as_one_agent_in_a_session(tmp_path: Path) -> None:
-    quick, tree = read_saved(old("a", tmp_path)), read_saved(old("b", tmp_path, repositoryId="r"))
+def test_the_old_format_is_read_as_one_agent_in_a_session(tmp_path: Path) -> None:
+    quick, in_worktree = (
+        read_saved(old_entry("a", tmp_path)),
+        read_saved(old_entry("b", tmp_path, repositoryId="r")),
+    )
     assert (quick.type, quick.repository_id, quick.worktree_id) == ("quick", None, None)
-    assert (tree.type, tree.repository_id, tree.worktree_id) == ("worktree", "r", str(tmp_path))
+    assert (in_worktree.type, in_worktree.repository_id, in_worktree.worktree_id) == (
+        "worktree",
+        "r",
+        str(tmp_path),
+    )
     (agent,) = quick.workers
     assert (agent.id, agent.name, agent.agent) == ("a-agent", "Claude", "claude")
 
 
 @pytest.mark.parametrize("entry", [7, None, [], {}, {"id": 1}, {"id": "x", "type": "quick", "workers": 3}])
-def test_an_entry_nobody_can_read_is_refused(entry: Any) -> None:
+def test_an_invalid_entry_is_refused(entry: Any) -> None:
     with pytest.raises(Invalid):
         read_saved(entry)
 
 
-async def test_r82_both_formats_are_taken_once_and_can_be_restarted(server: Server) -> None:
+async def test_sessions_of_both_formats_are_imported_once_and_can_be_restarted(server: Server) -> None:
     await define_scripted(server)
-    place = server.workspace / "project"
-    place.mkdir()
+    directory = server.workspace / "project"
+    directory.mkdir()
     agent = worker("worker-1", "agent", "Helper", agentId="scripted")
     terminals = [worker("worker-2", "terminal", "Terminal 1"), worker("worker-3", "terminal", "Terminal 1")]
-    entries = [saved("session-1", place, agent, *terminals), old("session-2", place, repositoryId="default")]
+    entries = [
+        new_entry("session-1", directory, agent, *terminals),
+        old_entry("session-2", directory, repositoryId="default"),
+    ]
     before = {child.pid for child in psutil.Process(server.pid).children(recursive=True)}
-    imported = await take(server, *entries)
+    imported = await import_entries(server, *entries)
     assert imported["left"] == []
     assert [(each["id"], each["title"], each["workers"]) for each in imported["taken"]] == [
         ("session-1", "project", 3),
@@ -73,7 +84,7 @@ async def test_r82_both_formats_are_taken_once_and_can_be_restarted(server: Serv
     events = await server.call("GET", f"/api/sessions/{first['id']}/events?types=session_imported")
     assert [event["data"] for event in events["events"]] == [{"originalId": "session-1", "createdAt": TIME}]
 
-    again = await take(server, *entries)
+    again = await import_entries(server, *entries)
     assert again["taken"] == []
     assert all("exists already" in each["reason"] for each in again["left"])
     assert (await server.call("GET", "/api/sessions"))["total"] == 2
@@ -87,37 +98,45 @@ async def test_r82_both_formats_are_taken_once_and_can_be_restarted(server: Serv
     await server.worker_in(first["id"], terminal, "active")
 
 
-async def test_what_cannot_be_taken_is_left_with_a_reason_and_harms_no_other(server: Server) -> None:
-    here = server.workspace
-    strange = saved(
-        "strange", here, worker("w", "web", "Browser"), worker("v", "agent", "Who", agentId="who")
+async def test_an_entry_that_cannot_be_imported_is_skipped_with_a_reason(server: Server) -> None:
+    workspace = server.workspace
+    with_unknown_workers = new_entry(
+        "strange",
+        workspace,
+        worker("w", "web", "Browser"),
+        worker("v", "agent", "Unknown", agentId="unknown-agent"),
     )
-    tree = saved("tree", here, type="worktree", repositoryId="unknown", worktreeId="wt")
-    imported = await take(
-        server, saved("gone", here / "nowhere"), saved("out", Path("/etc")), 7, strange, tree
+    in_worktree = new_entry("tree", workspace, type="worktree", repositoryId="unknown", worktreeId="wt")
+    imported = await import_entries(
+        server,
+        new_entry("gone", workspace / "nowhere"),
+        new_entry("out", Path("/etc")),
+        7,
+        with_unknown_workers,
+        in_worktree,
     )
     left = {each["id"]: each["reason"] for each in imported["left"]}
     assert set(left) == {"gone", "out", "entry 3"}
     assert "no directory" in left["gone"]
     assert "outside the workspace root" in left["out"]
     notes = {each["id"]: each["notes"] for each in imported["taken"]}
-    assert ["Browser" in notes["strange"][0], "no agent who" in notes["strange"][1]] == [True, True]
+    assert ["Browser" in notes["strange"][0], "no agent unknown-agent" in notes["strange"][1]] == [True, True]
     assert "not registered" in notes["tree"][0]
 
 
-async def test_an_id_that_is_a_uuid_stays_and_the_session_survives_a_restart(server: Server) -> None:
+async def test_a_uuid_is_kept_as_the_id_and_the_session_survives_a_restart(server: Server) -> None:
     id = "3f2504e0-4f89-41d3-9a0c-0305e82c3301"
-    await take(server, saved(id, server.workspace, worker("w", "terminal", "Shell")))
+    await import_entries(server, new_entry(id, server.workspace, worker("w", "terminal", "Shell")))
     await server.restart()
     session = await server.call("GET", f"/api/sessions/{id}")
     assert [each["state"] for each in session["workers"]] == ["exited"]
-    assert (await take(server, saved(id, server.workspace)))["taken"] == []
+    assert (await import_entries(server, new_entry(id, server.workspace)))["taken"] == []
 
 
-async def test_the_command_says_what_it_took_and_what_not(server: Server, tmp_path: Path) -> None:
+async def test_the_command_prints_imported_and_skipped_entries(server: Server, tmp_path: Path) -> None:
     bullpen = Bullpen(server.environment())
     file = tmp_path / "sessions.json"
-    file.write_text(json.dumps([old("a", server.workspace), saved("b", Path("/etc"))]))
+    file.write_text(json.dumps([old_entry("a", server.workspace), new_entry("b", Path("/etc"))]))
     done = await bullpen("import", str(file))
     assert done.code == 0
     assert "imported workspace" in done.out

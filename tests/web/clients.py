@@ -1,4 +1,4 @@
-"""Who comes to the doors: tokens of every scope, browsers that logged in, strangers from other addresses."""
+"""Clients with every kind of credential: tokens of each scope, logged-in browsers, and no credential."""
 
 import asyncio
 from pathlib import Path
@@ -12,19 +12,19 @@ SCOPES = ("view", "operate", "admin")
 Headers = dict[str, str]
 
 
-def stranger(server: Server, address: str = "127.0.0.1") -> httpx.AsyncClient:
-    """Somebody without a credential, at one of the many addresses of this machine."""
+def anonymous_client(server: Server, address: str = "127.0.0.1") -> httpx.AsyncClient:
+    """Return a client without a credential that connects from a loopback address."""
     transport = httpx.AsyncHTTPTransport(local_address=address)
     return httpx.AsyncClient(base_url=server.url, transport=transport, timeout=30, trust_env=False)
 
 
 async def printed_url(server: Server) -> str:
-    """The address in the line printed at start, without its code."""
-    return (await printed_line(server)).partition("is at ")[2].partition("/#code=")[0]
+    """Return the address that the server printed at its start, without the login code."""
+    return (await printed_login_line(server)).partition("is at ")[2].partition("/#code=")[0]
 
 
-async def printed_line(server: Server) -> str:
-    """It comes a moment after the server is healthy."""
+async def printed_login_line(server: Server) -> str:
+    """Wait for the line with the login code. The server prints it shortly after it is healthy."""
     async with asyncio.timeout(60):
         while True:
             for line in server.output().splitlines():
@@ -34,27 +34,29 @@ async def printed_line(server: Server) -> str:
 
 
 async def new_token(server: Server, scope: str = "admin", **more: Any) -> dict[str, Any]:
+    """Create a token and return the response, which contains it."""
     body = {"name": f"{scope} token", "scope": scope, **more}
     token: dict[str, Any] = await server.call("POST", "/api/tokens", 201, json=body)
     return token
 
 
-async def bearer(server: Server, scope: str = "admin", **more: Any) -> Headers:
-    return bearing((await new_token(server, scope, **more))["token"])
+async def new_token_headers(server: Server, scope: str = "admin", **more: Any) -> Headers:
+    """Create a token and return the headers that send it."""
+    return bearer_headers((await new_token(server, scope, **more))["token"])
 
 
-def bearing(token: str) -> Headers:
+def bearer_headers(token: str) -> Headers:
     return {"Authorization": f"Bearer {token}"}
 
 
 def environment_of(pid: int) -> dict[str, str]:
-    """The variables a process was given."""
+    """Return the environment variables with which a process was started."""
     pairs = Path(f"/proc/{pid}/environ").read_bytes().decode().split("\0")
     return dict(pair.split("=", 1) for pair in pairs if "=" in pair)
 
 
-class Browser:
-    """A browser that logged in: the cookie it sends by itself, and the secret its own page knows."""
+class LoggedInBrowser:
+    """A logged-in browser: the cookie that it sends with each request, and the second secret of its page."""
 
     def __init__(self, answer: httpx.Response) -> None:
         assert answer.status_code == 200, answer.text
@@ -64,6 +66,7 @@ class Browser:
 
     @property
     def headers(self) -> Headers:
+        """Return the headers that the page itself sends: the cookie and the second secret."""
         return {**self.cookie, "X-Bullpen-Secret": self.secret}
 
     @property
@@ -71,12 +74,12 @@ class Browser:
         return [self.secret, self.cookie["Cookie"].split("=", 1)[1]]
 
 
-async def new_code(server: Server, scope: str = "admin") -> str:
+async def new_login_code(server: Server, scope: str = "admin") -> str:
     code: str = (await server.call("POST", "/api/login-codes", 201, json={"scope": scope}))["code"]
     return code
 
 
-async def log_in(server: Server, scope: str = "admin", device: str = "phone") -> Browser:
-    code = await new_code(server, scope)
-    async with stranger(server) as browser:
-        return Browser(await browser.post("/api/login", json={"code": code, "device": device}))
+async def log_in(server: Server, scope: str = "admin", device: str = "phone") -> LoggedInBrowser:
+    code = await new_login_code(server, scope)
+    async with anonymous_client(server) as browser:
+        return LoggedInBrowser(await browser.post("/api/login", json={"code": code, "device": device}))

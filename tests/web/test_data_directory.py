@@ -1,4 +1,4 @@
-"""The data directory: private whatever the umask, owned by one server (S-31, R-20)."""
+"""The data directory is private with any umask, and one server owns it at a time."""
 
 import asyncio
 import fcntl
@@ -27,8 +27,10 @@ def modes(home: Path) -> dict[str, int]:
     }
 
 
-async def test_files_are_private_under_umask_000(tmp_path: Path, workspace: Path) -> None:
-    old = os.umask(0)
+async def test_files_of_the_data_directory_are_private_under_umask_000(
+    tmp_path: Path, workspace: Path
+) -> None:
+    previous_umask = os.umask(0)
     try:
         server = Server(tmp_path / "home", workspace)
         await server.start()
@@ -36,9 +38,9 @@ async def test_files_are_private_under_umask_000(tmp_path: Path, workspace: Path
             session = await server.new_session()
             await server.new_terminal(session["id"])
             await server.call("POST", f"/api/sessions/{session['id']}/images", 201, content=png())
-            house = await House.register(server, Repo(workspace / "repo"))
-            await house.add(branch="gone", base="main")
-            await house.remove("gone")
+            repository = await House.register(server, Repo(workspace / "repo"))
+            await repository.add(branch="gone", base="main")
+            await repository.remove("gone")
             await server.call("POST", "/api/tokens/rotate", 200)
             async with asyncio.timeout(60):
                 while not any(server.home.glob("recordings/*/*")):
@@ -47,17 +49,17 @@ async def test_files_are_private_under_umask_000(tmp_path: Path, workspace: Path
         finally:
             await server.close()
     finally:
-        os.umask(old)
+        os.umask(previous_umask)
     assert {"token", "secret", "bullpen.db", "logs/server.log", "logs/audit.log"} <= set(found)
     assert {"images", "recordings", "trash", "spool"} <= {
         Path(name).parts[0] for name in found if "/" in name
     }
-    # What a removed worktree held lies in a private directory, and keeps its modes to be put back as it was.
-    ours = {name: mode for name, mode in found.items() if not re.match("trash/[^/]+/(tree|admin)", name)}
-    assert not {name: oct(mode) for name, mode in ours.items() if mode & 0o077}
+    # The files of a removed worktree keep their modes for a restore; their parent directory is private.
+    others = {name: mode for name, mode in found.items() if not re.match("trash/[^/]+/(tree|admin)", name)}
+    assert not {name: oct(mode) for name, mode in others.items() if mode & 0o077}
 
 
-async def test_a_planted_link_is_not_followed(tmp_path: Path, workspace: Path) -> None:
+async def test_a_planted_link_in_the_data_directory_is_not_followed(tmp_path: Path, workspace: Path) -> None:
     home, victim = tmp_path / "home", tmp_path / "victim"
     home.mkdir(mode=0o700)
     victim.write_text("precious")
@@ -68,8 +70,8 @@ async def test_a_planted_link_is_not_followed(tmp_path: Path, workspace: Path) -
     await server.start()
     try:
         await server.new_session()
-        stranger = await server.http.get("/api/sessions", headers={"Authorization": "Bearer precious"})
-        assert stranger.status_code == 401
+        answer = await server.http.get("/api/sessions", headers={"Authorization": "Bearer precious"})
+        assert answer.status_code == 401
     finally:
         await server.close()
     assert victim.read_text() == "precious"
@@ -77,7 +79,9 @@ async def test_a_planted_link_is_not_followed(tmp_path: Path, workspace: Path) -
 
 
 @pytest.mark.parametrize("name", OPENED_BY_NAME)
-def test_a_link_in_the_place_of_what_we_open_is_refused_in_a_sentence(tmp_path: Path, name: str) -> None:
+def test_a_link_in_place_of_a_file_that_the_server_opens_is_refused_in_a_sentence(
+    tmp_path: Path, name: str
+) -> None:
     victim = tmp_path / "victim"
     victim.mkdir()
     (tmp_path / "home").mkdir()
@@ -90,7 +94,7 @@ def test_a_link_in_the_place_of_what_we_open_is_refused_in_a_sentence(tmp_path: 
     assert list(victim.iterdir()) == []
 
 
-async def test_a_second_server_on_one_home_is_refused_and_a_stale_lock_is_not_in_the_way(
+async def test_a_second_server_on_one_home_is_refused_and_a_stale_lock_is_ignored(
     server: Server,
 ) -> None:
     env = server.environment() | {"BULLPEN_PORT": "0"}
@@ -104,8 +108,8 @@ async def test_a_second_server_on_one_home_is_refused_and_a_stale_lock_is_not_in
     await server.start()
 
 
-def test_who_has_the_lock_of_a_dead_server_for_a_moment_is_waited_for(tmp_path: Path) -> None:
-    """A program it was just starting: forked, so it has what its parent had, until it runs."""
+def test_the_server_waits_until_a_child_of_the_last_server_releases_its_lock(tmp_path: Path) -> None:
+    """A forked child has the descriptor of the lock until it executes its program."""
     lock = os.open(tmp_path / "server.lock", os.O_RDWR | os.O_CREAT, 0o600)
     fcntl.flock(lock, fcntl.LOCK_EX)
     with subprocess.Popen(["sleep", "0.2"], pass_fds=[lock]):
@@ -114,7 +118,7 @@ def test_who_has_the_lock_of_a_dead_server_for_a_moment_is_waited_for(tmp_path: 
             pass
 
 
-async def test_what_another_database_started_is_not_touched(server: Server, tmp_path: Path) -> None:
+async def test_programs_started_from_another_database_are_not_touched(server: Server, tmp_path: Path) -> None:
     session = await server.call("POST", "/api/sessions", json={"type": "quick"})
     path = f"/api/sessions/{session['id']}/workers"
     worker = await server.call("POST", path, json={"type": "terminal"})
@@ -125,10 +129,10 @@ async def test_what_another_database_started_is_not_touched(server: Server, tmp_
     assert other.returncode == 1
     assert other.stderr.startswith("bullpen: this database has no record of 1 of the programs that run here")
     await server.start()
-    [again] = (await server.call("GET", path))["workers"]
-    assert (again["state"], again["run"]) == ("active", 1)
-    assert other.stderr.endswith(f"kill -9 {again['pid']}\n")
-    assert again["id"] == worker["id"]
+    [adopted] = (await server.call("GET", path))["workers"]
+    assert (adopted["state"], adopted["run"]) == ("active", 1)
+    assert other.stderr.endswith(f"kill -9 {adopted['pid']}\n")
+    assert adopted["id"] == worker["id"]
 
 
 def test_a_file_that_cannot_be_replaced_leaves_nothing_beside_it(tmp_path: Path) -> None:

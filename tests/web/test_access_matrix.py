@@ -1,4 +1,4 @@
-"""S-01: every route and method, and every socket, against every kind of credential."""
+"""Request every route with every method, and every socket, with every kind of credential."""
 
 import asyncio
 import itertools
@@ -13,16 +13,16 @@ from websockets.exceptions import InvalidStatus
 
 from bullpen.web.app import every_route
 from support.server import Server
-from web.people import SCOPES, Headers, bearer, bearing, log_in
+from web.clients import SCOPES, Headers, bearer_headers, log_in, new_token_headers
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-# Who may. A route that is not here fails the test: decide it here first.
-WHO_MAY = {
-    "GET /": "anybody",
-    "GET /{path:path}": "anybody",
-    "GET /api/health": "anybody",
-    "POST /api/login": "anybody",
+# The scope that each route requires. A route that is missing here fails a test.
+REQUIRED_SCOPE = {
+    "GET /": "public",
+    "GET /{path:path}": "public",
+    "GET /api/health": "public",
+    "POST /api/login": "public",
     "POST /api/login-codes": "admin",
     "GET /api/tokens": "admin",
     "POST /api/tokens": "admin",
@@ -107,7 +107,7 @@ WHO_MAY = {
     "PUT /api/sessions/{session_id}/workers/{worker_id}/options/{option_id}": "operate",
     "GET /api/sessions/{session_id}/workers/{worker_id}/output": "view",
     "GET /api/sessions/{session_id}/workers/{worker_id}/recording.cast": "view",
-    # These and the worker itself: test_worker_keys.py, test_delegates.py
+    # For worker keys and delegates see test_worker_keys.py and test_delegates.py
     "POST /api/workers/{worker_id}/activity": "operate",
     "POST /api/workers/{worker_id}/questions": "operate",
     "GET /api/workers/{worker_id}/questions/{question_id}": "operate",
@@ -117,8 +117,8 @@ WHO_MAY = {
     "WS /ws/session/{session_id}/worker/{worker_id}": "view",
 }
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
-# Tried with every method; the others only where there is a route.
-USUAL = (
+# These credentials are tried with every method; the others only with the methods of a route.
+TRIED_WITH_EVERY_METHOD = (
     "nothing",
     "garbage",
     "an expired token",
@@ -126,68 +126,68 @@ USUAL = (
     "operate token",
     "admin token",
 )
-# What is on the disk or runs now is not what happened in the session.
-NO_GUESTS = (
+# A guest sees what happened in the session, but neither files nor programs.
+NOT_FOR_GUESTS = (
     "GET /api/sessions/{session_id}/diff",
     "GET /api/sessions/{session_id}/files",
     "GET /api/sessions/{session_id}/files/{path:path}",
     "GET /api/sessions/{session_id}/ports",
 )
 SHARE = "a share of another session"
-NOBODY = "00000000-0000-4000-8000-000000000000"
-# Stops what is allowed right behind the door, before it has an effect.
+UNKNOWN_ID = "00000000-0000-4000-8000-000000000000"
+# An invalid idempotency key: the server refuses the request after the gate and before any effect.
 NO_EFFECT = {"Idempotency-Key": "x" * 201}
 
 
 class Credential(NamedTuple):
     name: str
     headers: Headers
-    scope: str | None  # None: it opens nothing
+    scope: str | None  # None: it gives no access
 
     @property
-    def is_somebody(self) -> bool:
-        """Whether the server knows whose it is, be it enough or not."""
+    def is_recognised(self) -> bool:
+        """Whether the server recognises the credential, even if its access is not sufficient."""
         return self.scope is not None or "a real cookie" in self.name or self.name == SHARE
 
-    def may(self, who: str) -> bool:
-        if who == "anybody" and self.name == SHARE:
+    def allows(self, required: str) -> bool:
+        if required == "public" and self.name == SHARE:
             return True
-        if who == "anybody":
-            # A wrong bearer is refused even where none is needed: better than to ignore it.
+        if required == "public":
+            # An invalid token is refused even on a route that needs none.
             return self.scope is not None or "Authorization" not in self.headers
-        return self.scope is not None and SCOPES.index(self.scope) >= SCOPES.index(who)
+        return self.scope is not None and SCOPES.index(self.scope) >= SCOPES.index(required)
 
 
-async def expired(server: Server) -> Headers:
-    headers = await bearer(server, "admin", expiresIn=1)
+async def expired_token_headers(server: Server) -> Headers:
+    headers = await new_token_headers(server, "admin", expiresIn=1)
     async with asyncio.timeout(60):
         while (await server.http.get("/api/sessions", headers=headers)).status_code != 401:
             await asyncio.sleep(0.05)
     return headers
 
 
-async def guest(server: Server, session_id: str, **body: Any) -> Headers:
-    """Whoever has the link to one session."""
-    made = await server.call("POST", f"/api/sessions/{session_id}/share", 201, json=body)
-    return bearing(made["token"])
+async def guest_headers(server: Server, session_id: str, **body: Any) -> Headers:
+    """Return the headers of a client that has the share of one session."""
+    share = await server.call("POST", f"/api/sessions/{session_id}/share", 201, json=body)
+    return bearer_headers(share["token"])
 
 
 async def credentials(server: Server) -> list[Credential]:
     browsers = {scope: await log_in(server, scope) for scope in SCOPES}
     wrong_secret = {**browsers["admin"].cookie, "X-Bullpen-Secret": browsers["view"].secret}
-    as_bearer = bearing(browsers["admin"].cookie["Cookie"].split("=", 1)[1])
+    as_bearer = bearer_headers(browsers["admin"].cookie["Cookie"].split("=", 1)[1])
     return [
         Credential("nothing", {}, None),
-        Credential("garbage", bearing("wrong"), None),
+        Credential("garbage", bearer_headers("wrong"), None),
         Credential("an empty bearer", {"Authorization": "Bearer"}, None),
         Credential("a password", {"Authorization": "Basic dXNlcjp0b2tlbg=="}, None),
-        Credential("an expired token", await expired(server), None),
-        Credential(SHARE, await guest(server, (await server.new_session())["id"]), None),
+        Credential("an expired token", await expired_token_headers(server), None),
+        Credential(SHARE, await guest_headers(server, (await server.new_session())["id"]), None),
         Credential("a garbage cookie", {"Cookie": "bullpen=wrong", "X-Bullpen-Secret": "wrong"}, None),
         Credential("a real cookie alone", browsers["admin"].cookie, None),
         Credential("a real cookie with another's secret", wrong_secret, None),
         Credential("a cookie as bearer", as_bearer, None),
-        *[Credential(f"{scope} token", await bearer(server, scope), scope) for scope in SCOPES],
+        *[Credential(f"{scope} token", await new_token_headers(server, scope), scope) for scope in SCOPES],
         *[Credential(f"{scope} device", browsers[scope].headers, scope) for scope in SCOPES],
     ]
 
@@ -205,33 +205,37 @@ def routes() -> set[str]:
     return found
 
 
-def filled(path: str) -> str:
-    return re.sub(r"\{\w+\}", NOBODY, path.replace("{path:path}", "nothing-here"))
+def with_unknown_ids(path: str) -> str:
+    """Return a path in which each placeholder is replaced by an id that does not exist."""
+    return re.sub(r"\{\w+\}", UNKNOWN_ID, path.replace("{path:path}", "nothing-here"))
 
 
-async def test_every_route_is_in_the_table_and_nothing_else() -> None:
-    assert routes() == set(WHO_MAY)
+async def test_the_table_has_every_route_and_no_other() -> None:
+    assert routes() == set(REQUIRED_SCOPE)
 
 
-async def test_b8_every_route_and_method_opens_exactly_for_those_who_may(house: Server) -> None:
-    paths = sorted({route.split()[1] for route in WHO_MAY if not route.startswith("WS")})
-    people = await credentials(house)
-    tokens = [who for who in people if who.name in USUAL]
-    tries = list(itertools.product(METHODS, paths, tokens))
-    tries += [
-        (method, path, who) for method, path in map(str.split, WHO_MAY) for who in people if method != "WS"
+async def test_every_route_and_method_is_open_exactly_to_the_required_scopes(shared_server: Server) -> None:
+    paths = sorted({route.split()[1] for route in REQUIRED_SCOPE if not route.startswith("WS")})
+    known_credentials = await credentials(shared_server)
+    tokens = [credential for credential in known_credentials if credential.name in TRIED_WITH_EVERY_METHOD]
+    requests = list(itertools.product(METHODS, paths, tokens))
+    requests += [
+        (method, path, credential)
+        for method, path in map(str.split, REQUIRED_SCOPE)
+        for credential in known_credentials
+        if method != "WS"
     ]
-    statuses = await asyncio.to_thread(_statuses, house, tries)
-    for (method, path, who), status in zip(tries, statuses, strict=True):
-        _check(method, path, who, status)
+    statuses = await asyncio.to_thread(_statuses, shared_server, requests)
+    for (method, path, credential), status in zip(requests, statuses, strict=True):
+        _check(method, path, credential, status)
 
 
-def _statuses(server: Server, tries: list[tuple[str, str, Credential]]) -> list[int]:
-    """Over one connection of the standard library: there are thousands."""
+def _statuses(server: Server, requests: list[tuple[str, str, Credential]]) -> list[int]:
+    """Send all requests over one connection of the standard library, because there are thousands."""
     connection = HTTPConnection("127.0.0.1", server.port, timeout=30)
     statuses = []
-    for method, path, who in tries:
-        connection.request(method, filled(path), headers={**who.headers, **NO_EFFECT})
+    for method, path, credential in requests:
+        connection.request(method, with_unknown_ids(path), headers={**credential.headers, **NO_EFFECT})
         with connection.getresponse() as answer:
             answer.read()
             statuses.append(answer.status)
@@ -239,36 +243,38 @@ def _statuses(server: Server, tries: list[tuple[str, str, Credential]]) -> list[
     return statuses
 
 
-def _check(method: str, path: str, who: Credential, status: int) -> None:
-    told = f"{method} {path} with {who.name} got {status}"
-    allowed_to = _who_may(method, path)
-    if allowed_to is None and who.scope:
-        assert status in (404, 405), told  # only those who are known learn that it is not there
-    elif allowed_to and who.may(allowed_to):
-        assert status in (200, 400, 404) or (method, status) == ("HEAD", 405), told
+def _check(method: str, path: str, credential: Credential, status: int) -> None:
+    message = f"{method} {path} with {credential.name} got {status}"
+    required = _required_scope(method, path)
+    if required is None and credential.scope:
+        assert status in (404, 405), message  # only a valid credential learns that the route does not exist
+    elif required and credential.allows(required):
+        assert status in (200, 400, 404) or (method, status) == ("HEAD", 405), message
     else:
-        assert status == (403 if who.is_somebody else 401), told
+        assert status == (403 if credential.is_recognised else 401), message
 
 
-def _who_may(method: str, path: str) -> str | None:
-    """What the table says of it, or of a route with a name in its place: `rotate` could be a token's id."""
-    if method == "HEAD" and WHO_MAY.get(f"GET {path}") == "anybody":
-        return "anybody"
-    fits = (
-        route for route in WHO_MAY if re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", route), f"{method} {path}")
+def _required_scope(method: str, path: str) -> str | None:
+    """Return the scope of the route that handles the request: `rotate` could be the id of a token."""
+    if method == "HEAD" and REQUIRED_SCOPE.get(f"GET {path}") == "public":
+        return "public"
+    matching = (
+        route
+        for route in REQUIRED_SCOPE
+        if re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", route), f"{method} {path}")
     )
-    return WHO_MAY.get(f"{method} {path}") or WHO_MAY.get(next(fits, ""))
+    return REQUIRED_SCOPE.get(f"{method} {path}") or REQUIRED_SCOPE.get(next(matching, ""))
 
 
-async def test_every_socket_opens_exactly_for_those_who_may(house: Server) -> None:
-    for route, who in itertools.product(WHO_MAY, await credentials(house)):
-        if not route.startswith("WS") or "Cookie" in who.headers:  # logins have tests of their own
-            continue
-        opened = await _opens(house, filled(route.split()[1]), who.headers)
-        assert opened == who.may(WHO_MAY[route]), f"{route} with {who.name}"
+async def test_every_socket_is_open_exactly_to_the_required_scopes(shared_server: Server) -> None:
+    for route, credential in itertools.product(REQUIRED_SCOPE, await credentials(shared_server)):
+        if not route.startswith("WS") or "Cookie" in credential.headers:
+            continue  # test_host_and_origin.py tests sockets with a cookie
+        opened = await _socket_opens(shared_server, with_unknown_ids(route.split()[1]), credential.headers)
+        assert opened == credential.allows(REQUIRED_SCOPE[route]), f"{route} with {credential.name}"
 
 
-async def _opens(server: Server, path: str, headers: Headers) -> bool:
+async def _socket_opens(server: Server, path: str, headers: Headers) -> bool:
     try:
         async with server.socket(path, headers={"Authorization": "", **headers}):
             return True
@@ -277,45 +283,56 @@ async def _opens(server: Server, path: str, headers: Headers) -> bool:
         return False
 
 
-async def test_a_share_opens_what_can_be_seen_of_its_session_and_nothing_else(house: Server) -> None:
-    session = await house.new_session()
-    worker = await house.new_terminal(session["id"])
-    headers = await guest(house, session["id"])
-    for route, who in WHO_MAY.items():
+async def test_a_share_opens_the_read_routes_of_its_session_and_no_other(shared_server: Server) -> None:
+    session = await shared_server.new_session()
+    worker = await shared_server.new_terminal(session["id"])
+    headers = await guest_headers(shared_server, session["id"])
+    for route, required in REQUIRED_SCOPE.items():
         method, path = route.split()
         path = path.replace("{session_id}", session["id"]).replace("{worker_id}", worker["id"])
-        own = "{session_id}" in route and who == "view" and method in ("GET", "WS") and route not in NO_GUESTS
+        own = (
+            "{session_id}" in route
+            and required == "view"
+            and method in ("GET", "WS")
+            and route not in NOT_FOR_GUESTS
+        )
         if method == "WS":
-            assert await _opens(house, filled(path), headers) == own, route
-        elif who != "anybody":
-            answer = await house.http.request(method, filled(path), headers=headers)
+            assert await _socket_opens(shared_server, with_unknown_ids(path), headers) == own, route
+        elif required != "public":
+            answer = await shared_server.http.request(method, with_unknown_ids(path), headers=headers)
             assert (answer.status_code == 403) != own, f"{route} got {answer.status_code}"
 
 
-async def test_a_share_dies_when_it_expires_is_revoked_or_its_session_is_purged(house: Server) -> None:
-    session = await house.new_session()
-    place = f"/api/sessions/{session['id']}"
+async def test_a_share_ends_when_it_expires_is_revoked_or_its_session_is_purged(
+    shared_server: Server,
+) -> None:
+    session = await shared_server.new_session()
+    path = f"/api/sessions/{session['id']}"
 
-    async def sees(headers: Headers) -> bool:
-        return (await house.http.get(place, headers=headers)).status_code == 200
+    async def can_read(headers: Headers) -> bool:
+        return (await shared_server.http.get(path, headers=headers)).status_code == 200
 
-    expiring, revoked, purged = [await guest(house, session["id"], expiresIn=s) for s in (1, 60, 60)]
+    expiring, revoked, purged = [
+        await guest_headers(shared_server, session["id"], expiresIn=s) for s in (1, 60, 60)
+    ]
     async with asyncio.timeout(30):
-        while await sees(expiring):
+        while await can_read(expiring):
             await asyncio.sleep(0.05)
-    tokens = (await house.call("GET", "/api/tokens"))["tokens"]
-    mine = [each for each in tokens if each["sessionId"] == session["id"] and each["kind"] == "share"]
-    assert len(mine) == 3
-    await house.call("DELETE", f"/api/tokens/{mine[1]['id']}", 204)
-    assert (await sees(revoked), await sees(purged)) == (False, True)
-    await house.call("DELETE", f"{place}?purge=true")
-    answer = await house.http.get("/api/sessions", headers=purged)
+    tokens = (await shared_server.call("GET", "/api/tokens"))["tokens"]
+    shares = [each for each in tokens if each["sessionId"] == session["id"] and each["kind"] == "share"]
+    assert len(shares) == 3
+    await shared_server.call("DELETE", f"/api/tokens/{shares[1]['id']}", 204)
+    assert (await can_read(revoked), await can_read(purged)) == (False, True)
+    await shared_server.call("DELETE", f"{path}?purge=true")
+    answer = await shared_server.http.get("/api/sessions", headers=purged)
     assert answer.status_code == 401
 
 
-async def test_a_guest_can_order_nothing_over_a_socket(house: Server) -> None:
-    session = await house.new_session()
-    async with house.socket(f"/ws/session/{session['id']}", headers=await guest(house, session["id"])) as ws:
+async def test_a_guest_can_send_no_order_over_a_socket(shared_server: Server) -> None:
+    session = await shared_server.new_session()
+    async with shared_server.socket(
+        f"/ws/session/{session['id']}", headers=await guest_headers(shared_server, session["id"])
+    ) as ws:
         await ws.send('{"type": "prompt", "id": "1", "text": "x", "promptId": "p"}')
         assert '"forbidden"' in str(await ws.recv())
 
@@ -331,14 +348,14 @@ async def test_a_guest_can_order_nothing_over_a_socket(house: Server) -> None:
         "/api%2Fsessions",
     ],
 )
-async def test_no_other_spelling_of_a_path_gets_round_the_gate(house: Server, path: str) -> None:
-    reader = await asyncio.to_thread(_raw_get, house, path)
-    assert reader.split()[1] in ("401", "404"), reader[:100]
-    assert '"sessions"' not in reader
+async def test_no_other_spelling_of_a_path_bypasses_the_gate(shared_server: Server, path: str) -> None:
+    response = await asyncio.to_thread(_raw_get, shared_server, path)
+    assert response.split()[1] in ("401", "404"), response[:100]
+    assert '"sessions"' not in response
 
 
 def _raw_get(server: Server, path: str) -> str:
-    """As it stands: a client would tidy the path up."""
+    """Request the path unchanged; an HTTP client would normalise it."""
     with socket.create_connection(("127.0.0.1", server.port), 60) as connection:
         request = f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nConnection: close\r\n\r\n"
         connection.sendall(request.encode())

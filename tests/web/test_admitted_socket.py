@@ -1,4 +1,4 @@
-"""What a socket that was let in does when its client leaves."""
+"""An admitted socket reports to every sending task that its client has left."""
 
 import pytest
 from starlette.types import Message
@@ -22,12 +22,12 @@ def refuse(frame: Frame) -> bool:
     return False
 
 
-async def test_every_task_that_sends_learns_that_the_client_has_left() -> None:
+async def test_every_task_that_sends_gets_a_disconnect_after_the_client_has_left() -> None:
     extensions = {PUSH: refuse, SET_LISTENER: lambda listener: None}
     websocket = WebSocket({"type": "websocket", "extensions": extensions}, receive, send)
     await websocket.accept()
     socket = AdmittedSocket(websocket, Principal("id", "me", Scope.ADMIN))
-    for _ in range(2):  # the second one is of a task that has not noticed it
+    for _ in range(2):  # the second send is from a task that does not know of the first error
         with pytest.raises(WebSocketDisconnect):
             await socket.send({"type": "heartbeat"})
         with pytest.raises(WebSocketDisconnect):

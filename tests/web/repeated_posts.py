@@ -1,4 +1,4 @@
-"""Requests that come again: up to five times at once, from two clients, over a kill of the server (R-04)."""
+"""Send POST requests repeatedly: up to five at once, from two clients, and after a kill of the server."""
 
 import asyncio
 import json
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import httpx
 
 from support.server import Server
-from web.people import bearer, stranger
+from web.clients import anonymous_client, new_token_headers
 
 OTHER_BODY = {
     "activity": "idle",
@@ -31,7 +31,7 @@ DoneOnce = Callable[[Any], Awaitable[None]]
 
 
 class Post(NamedTuple):
-    """A request, and how one sees that it was done once; its answer is given to `done_once`."""
+    """A request, and the check that its effect happened once. `done_once` gets the decoded response."""
 
     route: str
     path: str
@@ -44,7 +44,7 @@ class Post(NamedTuple):
             return self.body
         return b"" if self.body is None else json.dumps(self.body).encode()
 
-    async def by(self, client: httpx.AsyncClient, content: bytes | None = None) -> httpx.Response:
+    async def send(self, client: httpx.AsyncClient, content: bytes | None = None) -> httpx.Response:
         headers = {"Idempotency-Key": f"once {self.path}", "Content-Type": "application/json"}
         content = self.content if content is None else content
         return await client.post(self.path, content=content, headers=headers)
@@ -52,24 +52,24 @@ class Post(NamedTuple):
 
 @asynccontextmanager
 async def two_clients(server: Server) -> AsyncIterator[tuple[httpx.AsyncClient, httpx.AsyncClient]]:
-    """The same person twice; not the owner, whose token one of the requests replaces."""
-    admin = await bearer(server)
-    async with stranger(server) as one, stranger(server) as other:
-        one.headers.update(admin)
-        other.headers.update(admin)
-        yield one, other
+    """Open two clients with one token. It is not the owner's token, which one of the requests replaces."""
+    admin = await new_token_headers(server)
+    async with anonymous_client(server) as first, anonymous_client(server) as second:
+        first.headers.update(admin)
+        second.headers.update(admin)
+        yield first, second
 
 
-async def send_again_and_again(server: Server, posts: Sequence[Post]) -> None:
-    """Each one to five times at once, once more after a kill, then with another body."""
+async def check_posts_are_idempotent(server: Server, posts: Sequence[Post]) -> None:
+    """Send each request one to five times at once, again after a kill, and once with another body."""
     async with two_clients(server) as clients:
         first = [await _send_at_once(post, clients, number % 5 + 1) for number, post in enumerate(posts)]
         await server.kill()
         await server.start(wait=False)
-        await _until_healthy(clients[0])
+        await _wait_until_healthy(clients[0])
         for post, before in zip(posts, first, strict=True):
-            assert _said(await post.by(clients[1])) == _said(before), post.route
-            other = await post.by(clients[0], json.dumps(OTHER_BODY).encode())
+            assert _comparable_parts(await post.send(clients[1])) == _comparable_parts(before), post.route
+            other = await post.send(clients[0], json.dumps(OTHER_BODY).encode())
             assert (other.status_code, other.json()["error"]) == (409, "conflict"), (
                 f"{post.route}: {other.text}"
             )
@@ -79,17 +79,18 @@ async def send_again_and_again(server: Server, posts: Sequence[Post]) -> None:
 async def _send_at_once(
     post: Post, clients: tuple[httpx.AsyncClient, httpx.AsyncClient], times: int
 ) -> httpx.Response:
-    answers = await asyncio.gather(*(post.by(clients[n % 2]) for n in range(times)))
+    answers = await asyncio.gather(*(post.send(clients[n % 2]) for n in range(times)))
     assert answers[0].is_success, f"{post.route}: {answers[0].text}"
-    assert {_said(answer) for answer in answers} == {_said(answers[0])}, post.route
+    assert {_comparable_parts(answer) for answer in answers} == {_comparable_parts(answers[0])}, post.route
     return answers[0]
 
 
-def _said(answer: httpx.Response) -> tuple[int, bytes, str]:
+def _comparable_parts(answer: httpx.Response) -> tuple[int, bytes, str]:
+    """Return the status, the body and the cookie of a response, without the attributes of the cookie."""
     return answer.status_code, answer.content, answer.headers.get("set-cookie", "").split(";")[0]
 
 
-async def _until_healthy(client: httpx.AsyncClient) -> None:
+async def _wait_until_healthy(client: httpx.AsyncClient) -> None:
     async with asyncio.timeout(60):
         while True:
             try:

@@ -1,4 +1,4 @@
-"""Reached from other machines: TLS of our own, and proxies that are trusted or not."""
+"""Access from other machines: TLS of the server, and trusted and untrusted proxies."""
 
 import json
 import subprocess
@@ -15,7 +15,7 @@ from bullpen.main import check_listening
 from bullpen.web.proxies import TrustedProxies
 from support.server import Server
 from support.tls import Certificate, TlsServer
-from web.people import Browser, printed_url
+from web.clients import LoggedInBrowser, printed_url
 
 
 async def test_with_a_certificate_everything_is_encrypted(tls_server: TlsServer) -> None:
@@ -26,7 +26,7 @@ async def test_with_a_certificate_everything_is_encrypted(tls_server: TlsServer)
         base_url=tls_server.url, verify=tls_server.context, trust_env=False
     ) as client:
         login = {"json": {"code": code["code"]}, "headers": {"Origin": tls_server.url}}
-        browser = Browser(await client.post("/api/login", **login))  # type: ignore[arg-type]
+        browser = LoggedInBrowser(await client.post("/api/login", **login))  # type: ignore[arg-type]
     assert "Secure" in browser.set_cookie
     address = f"wss://127.0.0.1:{tls_server.port}/ws/dashboard"
     headers = {**browser.cookie, "Origin": tls_server.url}
@@ -41,7 +41,7 @@ async def test_with_a_certificate_everything_is_encrypted(tls_server: TlsServer)
 
 
 @pytest.mark.parametrize("broken", ["missing", "no certificate", "another key", "locked"])
-def test_a_certificate_that_cannot_be_used_is_told_in_a_sentence(
+def test_a_certificate_that_cannot_be_used_is_refused_in_a_sentence(
     tmp_path: Path, certificate: Certificate, broken: str
 ) -> None:
     settings = certificate.settings
@@ -60,50 +60,52 @@ def test_a_certificate_that_cannot_be_used_is_told_in_a_sentence(
         check_listening(load(env={"HOME": str(tmp_path), **settings}))
 
 
-def test_a_certificate_that_can_be_used_is(tmp_path: Path, certificate: Certificate) -> None:
+def test_a_valid_certificate_is_accepted(tmp_path: Path, certificate: Certificate) -> None:
     check_listening(load(env={"HOME": str(tmp_path), "BULLPEN_HOST": "0.0.0.0", **certificate.settings}))
 
 
-OUTSIDE = "bullpen.example"
-FORWARDED = {"X-Forwarded-For": "203.0.113.9", "X-Forwarded-Proto": "https", "X-Forwarded-Host": OUTSIDE}
+PUBLIC_NAME = "bullpen.example"
+FORWARDED = {"X-Forwarded-For": "203.0.113.9", "X-Forwarded-Proto": "https", "X-Forwarded-Host": PUBLIC_NAME}
 
 
-def behind(tmp_path: Path, workspace: Path, trusted: str) -> Server:
-    settings = {"BULLPEN_ALLOWED_HOSTS": OUTSIDE, "BULLPEN_TRUSTED_PROXIES": trusted}
+def server_behind_proxy(tmp_path: Path, workspace: Path, trusted: str) -> Server:
+    settings = {"BULLPEN_ALLOWED_HOSTS": PUBLIC_NAME, "BULLPEN_TRUSTED_PROXIES": trusted}
     return Server(tmp_path / "home", workspace, settings)
 
 
-async def login_through(server: Server, headers: dict[str, str]) -> Browser:
+async def login_through(server: Server, headers: dict[str, str]) -> LoggedInBrowser:
     code = await server.call("POST", "/api/login-codes", 201, headers=headers)
     async with httpx.AsyncClient(base_url=server.url, trust_env=False) as client:
-        return Browser(await client.post("/api/login", json={"code": code["code"]}, headers=headers))
+        return LoggedInBrowser(await client.post("/api/login", json={"code": code["code"]}, headers=headers))
 
 
-def peers(server: Server) -> list[str]:
+def audited_peers(server: Server) -> list[str]:
     lines = (server.home / "logs" / "audit.log").read_text().splitlines()
-    return [said["peer"] for said in map(json.loads, lines) if "peer" in said]
+    return [line["peer"] for line in map(json.loads, lines) if "peer" in line]
 
 
-async def test_a_trusted_proxy_tells_who_comes_how_and_to_which_name(tmp_path: Path, workspace: Path) -> None:
-    server = behind(tmp_path, workspace, "127.0.0.1")
+async def test_a_trusted_proxy_gives_the_client_the_scheme_and_the_host(
+    tmp_path: Path, workspace: Path
+) -> None:
+    server = server_behind_proxy(tmp_path, workspace, "127.0.0.1")
     await server.start()
     try:
-        assert await printed_url(server) == f"https://{OUTSIDE}"
+        assert await printed_url(server) == f"https://{PUBLIC_NAME}"
         code = await server.call("POST", "/api/login-codes", 201, headers=FORWARDED)
-        assert code["url"].startswith(f"https://{OUTSIDE}/#code=")
-        browser = await login_through(server, FORWARDED | {"Origin": f"https://{OUTSIDE}"})
+        assert code["url"].startswith(f"https://{PUBLIC_NAME}/#code=")
+        browser = await login_through(server, FORWARDED | {"Origin": f"https://{PUBLIC_NAME}"})
         assert "Secure" in browser.set_cookie
-        assert set(peers(server)) == {"203.0.113.9"}
-        evil = FORWARDED | {"X-Forwarded-Host": "evil.example"}
-        for host in ("evil.example", f"{OUTSIDE}, evil.example"):
-            refused = await server.http.get("/api/sessions", headers=evil | {"X-Forwarded-Host": host})
+        assert set(audited_peers(server)) == {"203.0.113.9"}
+        foreign = FORWARDED | {"X-Forwarded-Host": "evil.example"}
+        for host in ("evil.example", f"{PUBLIC_NAME}, evil.example"):
+            refused = await server.http.get("/api/sessions", headers=foreign | {"X-Forwarded-Host": host})
             assert refused.status_code == 403
         address = f"ws://127.0.0.1:{server.port}/ws/dashboard"
-        headers = {**browser.cookie, **FORWARDED, "Origin": f"https://{OUTSIDE}"}
+        headers = {**browser.cookie, **FORWARDED, "Origin": f"https://{PUBLIC_NAME}"}
         async with connect(address, additional_headers=headers, proxy=None) as ws:
             await ws.send(json.dumps({"type": "auth", "secret": browser.secret}))
             assert json.loads(await ws.recv())["type"] == "sessions"
-        # The command line on this machine still comes straight in.
+        # The command line on this machine still connects directly, without the proxy.
         assert json.loads((server.home / "server.json").read_text())["url"] == server.url
         assert "Secure" not in (await login_through(server, {})).set_cookie
     finally:
@@ -111,21 +113,21 @@ async def test_a_trusted_proxy_tells_who_comes_how_and_to_which_name(tmp_path: P
 
 
 @pytest.mark.asyncio(loop_scope="session")
-async def test_what_any_other_peer_forwards_is_not_believed(house: Server) -> None:
-    browser = await login_through(house, FORWARDED)
+async def test_headers_forwarded_by_an_untrusted_peer_are_ignored(shared_server: Server) -> None:
+    browser = await login_through(shared_server, FORWARDED)
     assert "Secure" not in browser.set_cookie
-    assert "203.0.113.9" not in peers(house)
+    assert "203.0.113.9" not in audited_peers(shared_server)
     for name in ("Host", "X-Forwarded-Host"):
-        answer = await house.http.get("/api/sessions", headers={name: OUTSIDE})
+        answer = await shared_server.http.get("/api/sessions", headers={name: PUBLIC_NAME})
         assert answer.status_code == (403 if name == "Host" else 200)
 
 
-async def seen(trusted: list[str], peer: str, **headers: str) -> dict[str, Any]:
-    """The request as the gate would see it."""
-    told: dict[str, Any] = {}
+async def scope_at_gate(trusted: list[str], peer: str, **headers: str) -> dict[str, Any]:
+    """Return the ASGI scope of a request as the gate receives it."""
+    received: dict[str, Any] = {}
 
     async def gate(scope: Any, _receive: Any, _send: Any) -> None:
-        told.update(scope)
+        received.update(scope)
 
     async def nothing(*_: Any) -> Any:
         raise AssertionError
@@ -133,7 +135,7 @@ async def seen(trusted: list[str], peer: str, **headers: str) -> dict[str, Any]:
     raw = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
     scope = {"type": "http", "scheme": "http", "client": (peer, 5), "headers": [(b"host", b"inner"), *raw]}
     await TrustedProxies(gate, trusted)(scope, nothing, nothing)
-    return told
+    return received
 
 
 TRUSTED = ["10.0.0.0/8", "::1"]
@@ -151,19 +153,19 @@ TRUSTED = ["10.0.0.0/8", "::1"]
         ("127.0.0.1", "203.0.113.9", "127.0.0.1"),
     ],
 )
-async def test_the_client_is_the_last_address_that_no_trusted_proxy_has(
+async def test_the_client_is_the_last_address_that_is_not_a_trusted_proxy(
     peer: str, forwarded: str, client: str
 ) -> None:
-    assert (await seen(TRUSTED, peer, x_forwarded_for=forwarded))["client"][0] == client
+    assert (await scope_at_gate(TRUSTED, peer, x_forwarded_for=forwarded))["client"][0] == client
 
 
 @pytest.mark.parametrize("scheme", ["ftp", "javascript", "https, http", ""])
-async def test_a_scheme_that_is_none_is_not_believed(scheme: str) -> None:
-    assert (await seen(TRUSTED, "10.0.0.1", x_forwarded_proto=scheme))["scheme"] == "http"
-    assert (await seen(TRUSTED, "10.0.0.1", x_forwarded_proto="https"))["scheme"] == "https"
+async def test_an_invalid_forwarded_scheme_is_ignored(scheme: str) -> None:
+    assert (await scope_at_gate(TRUSTED, "10.0.0.1", x_forwarded_proto=scheme))["scheme"] == "http"
+    assert (await scope_at_gate(TRUSTED, "10.0.0.1", x_forwarded_proto="https"))["scheme"] == "https"
 
 
-@pytest.mark.parametrize("wrong", ["*", "proxy.example", "10.0.0.1/33", "10.0.0.1/8"])
-def test_a_proxy_that_is_no_address_is_refused(wrong: str) -> None:
+@pytest.mark.parametrize("value", ["*", "proxy.example", "10.0.0.1/33", "10.0.0.1/8"])
+def test_a_trusted_proxy_that_is_not_an_address_is_refused(value: str) -> None:
     with pytest.raises(Invalid, match="trusted_proxies has"):
-        TrustedProxies(None, [wrong])  # type: ignore[arg-type]
+        TrustedProxies(None, [value])  # type: ignore[arg-type]

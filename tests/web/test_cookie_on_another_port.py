@@ -1,4 +1,4 @@
-"""S-05 in a real browser: a server on another port gets our cookie, and can do nothing with it."""
+"""In a real browser: a server on another port receives the cookie, but gains no access with it."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -12,20 +12,20 @@ from websockets.exceptions import ConnectionClosed
 from support.browser import chromium
 from support.pages import login_url
 from support.server import Server
-from web.people import stranger
+from web.clients import anonymous_client
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
-class Thief:
-    """A server an agent might start: it answers with an empty page and keeps the cookies it is sent."""
+class OtherServer:
+    """A server that an agent could start: it serves an empty page and records the cookies it receives."""
 
     def __init__(self) -> None:
         self.cookies: list[str] = []
         self.port = 0
 
     @asynccontextmanager
-    async def serving(self) -> AsyncIterator["Thief"]:
+    async def serving(self) -> AsyncIterator["OtherServer"]:
         server = await asyncio.start_server(self._answer, "127.0.0.1", 0)
         self.port = server.sockets[0].getsockname()[1]
         async with server:
@@ -45,8 +45,8 @@ class Thief:
         writer.close()
 
 
-class Addresses:
-    """Every address a page asks for, by which road ever."""
+class RequestedAddresses:
+    """The addresses of all requests and WebSockets of a page."""
 
     def __init__(self, page: Page) -> None:
         self.seen: list[str] = []
@@ -60,37 +60,38 @@ class Addresses:
         self.seen.append(socket.url)
 
 
-async def test_a_server_on_another_port_gets_the_cookie_and_can_do_nothing_with_it(house: Server) -> None:
-    async with chromium() as browser, Thief().serving() as thief:
+async def test_a_server_on_another_port_gets_the_cookie_but_no_access(shared_server: Server) -> None:
+    async with chromium() as browser, OtherServer().serving() as other_server:
         profile = await browser.new_context()
         page = await profile.new_page()
-        addresses = Addresses(page)
-        url = await login_url(house)
+        addresses = RequestedAddresses(page)
+        url = await login_url(shared_server)
         await page.goto(url)
-        async with asyncio.timeout(30):  # not wait_for_function, which our policy forbids
+        # wait_for_function needs eval, which the content security policy forbids.
+        async with asyncio.timeout(30):
             while not (secret := await page.evaluate("localStorage.getItem('bullpen.secret')")):
                 await asyncio.sleep(0.05)
             while len(addresses.seen) <= 3:
                 await asyncio.sleep(0.05)
-        # S-23: neither the code nor the secret is in any address the server or a log could see.
+        # Neither the code nor the secret is in a part of an address that a server or a log receives.
         code = url.partition("#code=")[2]
         assert not [seen for seen in addresses.seen if secret in seen or code in seen.partition("#")[0]]
 
-        await page.goto(thief.url)
-        (cookie,) = {cookie for cookie in thief.cookies if "bullpen=" in cookie}
-        await _replay(house, cookie)
-        await _try_from_page(page, house)
+        await page.goto(other_server.url)
+        (cookie,) = {cookie for cookie in other_server.cookies if "bullpen=" in cookie}
+        await _request_with_cookie(shared_server, cookie)
+        await _request_from_page(page, shared_server)
 
 
-async def _replay(house: Server, cookie: str) -> None:
-    """From a program of the thief: with the cookie, and pretending to be our page."""
-    for origin in ({}, {"Origin": house.url}):
-        async with stranger(house) as program:
+async def _request_with_cookie(shared_server: Server, cookie: str) -> None:
+    """Send the cookie from a program, with and without the Origin of the page."""
+    for origin in ({}, {"Origin": shared_server.url}):
+        async with anonymous_client(shared_server) as program:
             for method in ("GET", "POST", "DELETE"):
                 answer = await program.request(method, "/api/sessions", headers={"Cookie": cookie, **origin})
                 assert answer.status_code == 403, method
-    address = f"ws://127.0.0.1:{house.port}/ws/dashboard"
-    headers = {"Cookie": cookie, "Origin": house.url}
+    address = f"ws://127.0.0.1:{shared_server.port}/ws/dashboard"
+    headers = {"Cookie": cookie, "Origin": shared_server.url}
     async with connect(address, additional_headers=headers, proxy=None) as ws:
         await ws.send('{"type": "auth", "secret": "guessed"}')
         with pytest.raises(ConnectionClosed):
@@ -98,7 +99,7 @@ async def _replay(house: Server, cookie: str) -> None:
         assert ws.close_code == 4401
 
 
-TRIES = """async ({ours, socket}) => {
+ATTEMPTS = """async ({ours, socket}) => {
   const outcomes = []
   for (const how of [{credentials: 'include'}, {credentials: 'include', mode: 'no-cors'},
                      {credentials: 'include', headers: {'X-Bullpen-Secret': 'guessed'}}])
@@ -113,9 +114,9 @@ TRIES = """async ({ours, socket}) => {
 }"""
 
 
-async def _try_from_page(page: Page, house: Server) -> None:
-    """From a script of the thief's page, in the victim's browser."""
-    where = {"ours": house.url, "socket": f"ws://127.0.0.1:{house.port}/ws/dashboard"}
-    outcomes = await page.evaluate(TRIES, where)
-    # An opaque answer has status 0: the script cannot even see that it was refused.
+async def _request_from_page(page: Page, shared_server: Server) -> None:
+    """Send requests from a script of the other server's page, in the user's browser."""
+    addresses = {"ours": shared_server.url, "socket": f"ws://127.0.0.1:{shared_server.port}/ws/dashboard"}
+    outcomes = await page.evaluate(ATTEMPTS, addresses)
+    # An opaque response has status 0: the script cannot read whether it was refused.
     assert [outcome for outcome in outcomes if outcome not in ("refused", "nothing stored", 0)] == []

@@ -1,4 +1,4 @@
-"""R-04: every POST is done once and answered the same, however often it comes."""
+"""Every POST with an idempotency key has its effect once and the same response when it is repeated."""
 
 import json
 import sqlite3
@@ -14,13 +14,13 @@ from support.repositories import Repo
 from support.scripted_agent.journal import prompts_in
 from support.server import Server
 from support.talk import Talk, define_scripted
-from support.worktrees import House as Registered
-from web.people import bearer, bearing, new_code, stranger
-from web.repeats import DoneOnce, Post, send_again_and_again
+from support.worktrees import House as RegisteredRepository
+from web.clients import anonymous_client, bearer_headers, new_login_code, new_token_headers
+from web.repeated_posts import DoneOnce, Post, check_posts_are_idempotent
 
-shared = pytest.mark.asyncio(loop_scope="session")
+session_loop = pytest.mark.asyncio(loop_scope="session")
 
-OF_THE_HOUSE = {
+ROUTES_WITHOUT_AGENT = {
     "/api/import",
     "/api/login",
     "/api/login-codes",
@@ -43,7 +43,7 @@ OF_THE_HOUSE = {
 COMMENT = {"text": "A remark:", "comments": [{"path": "readme.txt", "line": 1, "text": "say it once"}]}
 COMMENTED = "A remark:\n\n`readme.txt`, line 1:\nsay it once"
 RULE = {"name": "reading", "agentId": "demo", "kind": "read", "answer": "allow"}
-OF_AGENTS = {
+AGENT_ROUTES = {
     "/api/agents",
     "/api/sessions/{session_id}/cancel",
     "/api/sessions/{session_id}/diff/comments",
@@ -63,13 +63,15 @@ OF_AGENTS = {
 }
 
 
-def test_every_post_is_sent_again_and_again() -> None:
+def test_every_post_route_is_tested() -> None:
     routes = (route for route in every_route() if isinstance(route, APIRoute))
-    assert {route.path for route in routes if "POST" in (route.methods or ())} == OF_THE_HOUSE | OF_AGENTS
+    assert {
+        route.path for route in routes if "POST" in (route.methods or ())
+    } == ROUTES_WITHOUT_AGENT | AGENT_ROUTES
 
 
-class House:
-    """The requests that need no agent."""
+class PostsWithoutAgent:
+    """The POST requests that need no agent, and the check of the effect of each."""
 
     def __init__(self, server: Server) -> None:
         self.server = server
@@ -78,7 +80,7 @@ class House:
         server = self.server
         repository = server.workspace / "project"
         subprocess.run(["git", "init", "-q", repository], check=True)
-        self.registered = await Registered.register(server, Repo(server.workspace / "registered"))
+        self.registered = await RegisteredRepository.register(server, Repo(server.workspace / "registered"))
         await self.registered.add(branch="removed")
         await self.registered.remove("removed")
         worktrees, of_repository = self.registered.url, "/api/repositories/{repo_id}/worktrees"
@@ -91,7 +93,7 @@ class House:
         )
         of_session = "/api/sessions/{session_id}"
         return [
-            # First: from then on the owner has another token.
+            # This is the first request: the owner has another token afterwards.
             Post("/api/tokens/rotate", "/api/tokens/rotate", None, self._one_rotation),
             Post("/api/sessions", "/api/sessions", {"title": "only one"}, self._one_session),
             Post(f"{of_session}/leave", f"{session}/leave", None, self._still_active),
@@ -110,11 +112,11 @@ class House:
             Post(of_repository, worktrees, {"prompt": "only one"}, self._one_worktree),
             Post(f"{of_repository}/{{name}}/restore", f"{worktrees}/removed/restore", {}, self._restored),
             Post("/api/tokens", "/api/tokens", {"name": "only one"}, self._one_token),
-            Post("/api/login", "/api/login", {"code": await new_code(server)}, self._one_device),
+            Post("/api/login", "/api/login", {"code": await new_login_code(server)}, self._one_device),
             Post("/api/login-codes", "/api/login-codes", None, self._one_login),
-            Post("/api/import", "/api/import", self._saved(), self._one_import),
+            Post("/api/import", "/api/import", self._import_body(), self._one_import),
             Post(f"{of_session}/share", f"{session}/share", {"expiresIn": 60}, self._one_share),
-            Post("/api/recordings/rebuild", "/api/recordings/rebuild", self._one_of_all(), self._rebuilt),
+            Post("/api/recordings/rebuild", "/api/recordings/rebuild", self._rebuild_body(), self._rebuilt),
         ]
 
     async def _exited_terminal(self) -> dict[str, Any]:
@@ -124,9 +126,11 @@ class House:
             await ws.send(json.dumps({"type": "input", "data": "exit\r"}))
             return await self.server.worker_in(session_id, worker["id"], "exited")
 
-    def _saved(self) -> dict[str, Any]:
-        place = str(self.server.workspace / "project")
-        return {"sessions": [{"id": "old", "worktreePath": place, "createdAt": "2025-01-01T00:00:00.000Z"}]}
+    def _import_body(self) -> dict[str, Any]:
+        directory = str(self.server.workspace / "project")
+        return {
+            "sessions": [{"id": "old", "worktreePath": directory, "createdAt": "2025-01-01T00:00:00.000Z"}]
+        }
 
     async def _one_import(self, _: Any) -> None:
         sessions = (await self.server.call("GET", "/api/sessions?q=project"))["sessions"]
@@ -163,7 +167,7 @@ class House:
         with sqlite3.connect(self.server.home / "bullpen.db") as database:
             query = "SELECT value FROM settings WHERE key = 'owner.retired'"
             assert len(json.loads(database.execute(query).fetchone()[0])) == 1
-        self.server.http.headers.update(bearing(answer["token"]))
+        self.server.http.headers.update(bearer_headers(answer["token"]))
 
     async def _one_repository(self, _: Any) -> None:
         assert len((await self.server.call("GET", "/api/repositories"))["repositories"]) == 2
@@ -178,15 +182,15 @@ class House:
     async def _one_token(self, answer: Any) -> None:
         tokens = (await self.server.call("GET", "/api/tokens"))["tokens"]
         assert [token["name"] for token in tokens].count("only one") == 1
-        await self.server.call("GET", "/api/sessions", 200, headers=bearing(answer["token"]))
+        await self.server.call("GET", "/api/sessions", 200, headers=bearer_headers(answer["token"]))
 
     async def _one_share(self, answer: Any) -> None:
         tokens = (await self.server.call("GET", "/api/tokens"))["tokens"]
         assert [token["kind"] for token in tokens].count("share") == 1
-        place = f"/api/sessions/{self.session['id']}"
-        await self.server.call("GET", place, 200, headers=bearing(answer["token"]))
+        path = f"/api/sessions/{self.session['id']}"
+        await self.server.call("GET", path, 200, headers=bearer_headers(answer["token"]))
 
-    def _one_of_all(self) -> dict[str, Any]:
+    def _rebuild_body(self) -> dict[str, Any]:
         return {"sessionId": self.ended["id"]}
 
     async def _rebuilt(self, answer: Any) -> None:
@@ -198,13 +202,13 @@ class House:
         assert [token["kind"] for token in tokens].count("device") == 1
 
     async def _one_login(self, answer: Any) -> None:
-        async with stranger(self.server) as browser:
+        async with anonymous_client(self.server) as browser:
             logins = [await browser.post("/api/login", json={"code": answer["code"]}) for _ in range(2)]
         assert [login.status_code for login in logins] == [200, 401]
 
 
-class Agents:
-    """The requests about conversations: five agents, each in a state of its own."""
+class AgentPosts:
+    """The POST requests to agents: five sessions, each with its agent in another state."""
 
     def __init__(self, server: Server) -> None:
         self.server = server
@@ -212,19 +216,21 @@ class Agents:
     async def posts(self) -> list[Post]:
         Repo(self.server.workspace)
         self.journal = await define_scripted(self.server)
-        await self._teach_login()
+        await self._define_login_command()
         begin = [await Talk.begin(self.server) for _ in range(5)]
         self.quiet, self.asking, self.wondering, self.busy, self.stopping = begin
         return [
-            *self._of_quiet(),
-            *await self._of_terminal_agent(),
-            await self._answer(self.asking, "permission", {"optionId": "yes"}),
-            await self._answer(self.wondering, "question", {"action": "accept", "content": {"name": "Ada"}}),
-            *await self._of_queue(),
-            *await self._of_stopping(),
+            *self._posts_to_quiet(),
+            *await self._posts_to_terminal_agent(),
+            await self._answer_to(self.asking, "permission", {"optionId": "yes"}),
+            await self._answer_to(
+                self.wondering, "question", {"action": "accept", "content": {"name": "Ada"}}
+            ),
+            *await self._posts_to_queue(),
+            *await self._posts_to_stopping(),
         ]
 
-    async def _teach_login(self) -> None:
+    async def _define_login_command(self) -> None:
         (definition,) = [
             agent
             for agent in (await self.server.call("GET", "/api/agents"))["agents"]
@@ -233,68 +239,68 @@ class Agents:
         body = {key: definition[key] for key in ("name", "kind", "command")} | {"loginCommand": ["true"]}
         await self.server.call("PUT", "/api/agents/scripted", 200, json=body)
 
-    def _of_quiet(self) -> list[Post]:
+    def _posts_to_quiet(self) -> list[Post]:
         async def prompted(_: Any) -> None:
             await self.quiet.seen("turn_end")
             assert prompts_in(self.journal).count("[[chunk once]]") == 1
 
         async def commented(_: Any) -> None:
-            assert [text for text in await self._said_to_quiet() if "say it once" in text] == [COMMENTED]
+            assert [text for text in await self._prompts_of_quiet() if "say it once" in text] == [COMMENTED]
 
-        async def kept(answer: Any) -> None:
+        async def image_stored(answer: Any) -> None:
             assert (await self.server.http.get(f"{self.quiet.path}/images/{answer['id']}")).status_code == 200
 
-        async def defined(_: Any) -> None:
+        async def agent_defined(_: Any) -> None:
             agents = (await self.server.call("GET", "/api/agents"))["agents"]
             assert [agent["id"] for agent in agents].count("another") == 1
 
         another = {"id": "another", "name": "Another", "kind": "acp", "command": ["true"]}
         return [
-            _of_session(self.quiet, "/prompt", {"text": "[[chunk once]]"}, prompted),
-            _of_session(self.quiet, "/diff/comments", COMMENT, commented),
-            _of_session(self.quiet, "/images", png(), kept),
-            Post("/api/agents", "/api/agents", another, defined),
+            _post_to_session(self.quiet, "/prompt", {"text": "[[chunk once]]"}, prompted),
+            _post_to_session(self.quiet, "/diff/comments", COMMENT, commented),
+            _post_to_session(self.quiet, "/images", png(), image_stored),
+            Post("/api/agents", "/api/agents", another, agent_defined),
         ]
 
-    async def _said_to_quiet(self) -> list[str]:
-        """Sent or queued."""
+    async def _prompts_of_quiet(self) -> list[str]:
+        """Return the texts of all prompts of the quiet session, sent or queued."""
         events = await self.quiet.events()
         sent = [each["data"]["text"] for each in events if each["type"] == "user_prompt"]
         queue = await self.server.call("GET", f"{self.quiet.path}/queue")
         return [*sent, *(item["message"] for item in queue["messages"])]
 
-    async def _of_terminal_agent(self) -> list[Post]:
+    async def _posts_to_terminal_agent(self) -> list[Post]:
         definition = {"name": "Silent", "kind": "pty", "command": ["cat"]}
         await self.server.call("PUT", "/api/agents/silent", 200, json=definition)
         body = {"type": "agent", "agentId": "silent"}
         worker = await self.server.call("POST", f"{self.quiet.path}/workers", 201, json=body)
         await self.server.worker_in(self.quiet.id, worker["id"], "active")
 
-        async def told_once(_: Any) -> None:
-            told = [each for each in await self.quiet.events() if each["workerId"] == worker["id"]]
-            assert [each["data"].get("activity") for each in told].count("asking") == 1
+        async def reported_once(_: Any) -> None:
+            events = [each for each in await self.quiet.events() if each["workerId"] == worker["id"]]
+            assert [each["data"].get("activity") for each in events].count("asking") == 1
 
         async def asked_once(_: Any) -> None:
             assert len((await self.server.call("GET", f"{self.quiet.path}/questions"))["questions"]) == 1
 
-        of_worker, this = "/api/workers/{worker_id}", f"/api/workers/{worker['id']}"
+        route, path = "/api/workers/{worker_id}", f"/api/workers/{worker['id']}"
         return [
-            Post(f"{of_worker}/activity", f"{this}/activity", {"activity": "asking"}, told_once),
-            Post(f"{of_worker}/questions", f"{this}/questions", {"message": "why?"}, asked_once),
+            Post(f"{route}/activity", f"{path}/activity", {"activity": "asking"}, reported_once),
+            Post(f"{route}/questions", f"{path}/questions", {"message": "why?"}, asked_once),
         ]
 
-    async def _answer(self, talk: Talk, kind: str, body: dict[str, Any]) -> Post:
-        await talk.prompt(f"[[{kind}]]")
-        asked = (await talk.seen(kind, status="pending"))["data"]["id"]
+    async def _answer_to(self, conversation: Talk, kind: str, body: dict[str, Any]) -> Post:
+        await conversation.prompt(f"[[{kind}]]")
+        asked = (await conversation.seen(kind, status="pending"))["data"]["id"]
 
         async def answered(_: Any) -> None:
-            states = [each["data"]["status"] for each in await talk.events() if each["type"] == kind]
+            states = [each["data"]["status"] for each in await conversation.events() if each["type"] == kind]
             assert len(states) == 2
 
-        path = f"{talk.path}/{kind}s/{asked}"
+        path = f"{conversation.path}/{kind}s/{asked}"
         return Post(f"/api/sessions/{{session_id}}/{kind}s/{{{kind}_id}}", path, body, answered)
 
-    async def _of_queue(self) -> list[Post]:
+    async def _posts_to_queue(self) -> list[Post]:
         busy = self.busy
         await busy.prompt("[[wait_cancel]]")
         await busy.seen("turn_start")
@@ -314,81 +320,87 @@ class Agents:
 
         moved, now = f"/queue/{items['c']}/move", f"/queue/{items['[[sleep 60]]']}/send-now"
         return [
-            _of_session(busy, "/queue", {"message": "only one"}, in_order),
-            _of_session(busy, moved, {"direction": "up"}, in_order, "/queue/{message_id}/move"),
-            _of_session(busy, "/queue/pause", None, in_order),
-            _of_session(busy, "/queue/resume", None, in_order),
-            _of_session(busy, now, None, sent, "/queue/{message_id}/send-now"),
+            _post_to_session(busy, "/queue", {"message": "only one"}, in_order),
+            _post_to_session(busy, moved, {"direction": "up"}, in_order, "/queue/{message_id}/move"),
+            _post_to_session(busy, "/queue/pause", None, in_order),
+            _post_to_session(busy, "/queue/resume", None, in_order),
+            _post_to_session(busy, now, None, sent, "/queue/{message_id}/send-now"),
         ]
 
-    async def _of_stopping(self) -> list[Post]:
-        talk = self.stopping
-        await talk.prompt("[[wait_cancel]]")
-        await talk.seen("turn_start")
-        worker = await talk.worker()
+    async def _posts_to_stopping(self) -> list[Post]:
+        conversation = self.stopping
+        await conversation.prompt("[[wait_cancel]]")
+        await conversation.seen("turn_start")
+        worker = await conversation.worker()
 
         async def stopped(_: Any) -> None:
-            assert [each["type"] for each in await talk.events()].count("turn_end") == 1
+            assert [each["type"] for each in await conversation.events()].count("turn_end") == 1
 
         async def second_run(answer: Any) -> None:
-            workers = (await self.server.call("GET", f"{talk.path}/workers"))["workers"]
+            workers = (await self.server.call("GET", f"{conversation.path}/workers"))["workers"]
             assert (answer["run"], [each["run"] for each in workers]) == (2, [2, 1])
 
         async def one_login(_: Any) -> None:
-            workers = (await self.server.call("GET", f"{talk.path}/workers"))["workers"]
+            workers = (await self.server.call("GET", f"{conversation.path}/workers"))["workers"]
             assert [each["type"] for each in workers] == ["agent", "terminal"]
 
         login = f"/workers/{worker['id']}/login"
         return [
-            _of_session(talk, "/cancel", None, stopped),
-            _of_session(talk, "/restart", None, second_run),
-            _of_session(talk, login, None, one_login, "/workers/{worker_id}/login"),
+            _post_to_session(conversation, "/cancel", None, stopped),
+            _post_to_session(conversation, "/restart", None, second_run),
+            _post_to_session(conversation, login, None, one_login, "/workers/{worker_id}/login"),
         ]
 
 
-def _of_session(
-    talk: Talk, path: str, body: dict[str, Any] | bytes | None, done_once: DoneOnce, route: str | None = None
+def _post_to_session(
+    conversation: Talk,
+    path: str,
+    body: dict[str, Any] | bytes | None,
+    done_once: DoneOnce,
+    route: str | None = None,
 ) -> Post:
-    return Post(f"/api/sessions/{{session_id}}{route or path}", f"{talk.path}{path}", body, done_once)
+    return Post(f"/api/sessions/{{session_id}}{route or path}", f"{conversation.path}{path}", body, done_once)
 
 
-async def test_every_post_of_the_house_is_done_once_however_often_it_comes(server: Server) -> None:
+async def test_every_post_without_an_agent_is_done_once_when_repeated(server: Server) -> None:
     await server.kill()
-    server.set(AGENT_WORKSPACE_ROOT="")  # where it is set, no root can be added
+    server.set(AGENT_WORKSPACE_ROOT="")  # a root can be added only without this setting
     await server.start()
     await server.call("POST", "/api/roots", 201, json={"path": str(server.workspace), "force": True})
-    posts = await House(server).posts()
-    assert {post.route for post in posts} == OF_THE_HOUSE
-    await send_again_and_again(server, posts)
+    posts = await PostsWithoutAgent(server).posts()
+    assert {post.route for post in posts} == ROUTES_WITHOUT_AGENT
+    await check_posts_are_idempotent(server, posts)
 
 
-async def test_every_post_of_agents_is_done_once_however_often_it_comes(server: Server) -> None:
-    posts = await Agents(server).posts()
-    assert {post.route for post in posts} == OF_AGENTS
-    await send_again_and_again(server, posts)
+async def test_every_post_to_an_agent_is_done_once_when_repeated(server: Server) -> None:
+    posts = await AgentPosts(server).posts()
+    assert {post.route for post in posts} == AGENT_ROUTES
+    await check_posts_are_idempotent(server, posts)
 
 
-@shared
-async def test_what_failed_may_be_tried_again_under_its_key(house: Server) -> None:
-    place = house.workspace / "later"
+@session_loop
+async def test_a_failed_request_may_be_repeated_with_its_idempotency_key(shared_server: Server) -> None:
+    directory = shared_server.workspace / "later"
     headers = {"Idempotency-Key": "later"}
-    body = {"path": str(place)}
-    assert (await house.http.post("/api/repositories", json=body, headers=headers)).status_code == 404
-    subprocess.run(["git", "init", "-q", place], check=True)
-    assert (await house.http.post("/api/repositories", json=body, headers=headers)).status_code == 201
+    body = {"path": str(directory)}
+    assert (await shared_server.http.post("/api/repositories", json=body, headers=headers)).status_code == 404
+    subprocess.run(["git", "init", "-q", directory], check=True)
+    assert (await shared_server.http.post("/api/repositories", json=body, headers=headers)).status_code == 201
 
 
-@shared
-async def test_a_key_belongs_to_who_uses_it(house: Server) -> None:
+@session_loop
+async def test_an_idempotency_key_belongs_to_the_credential_that_used_it(shared_server: Server) -> None:
     headers = {"Idempotency-Key": "mine"}
-    first = await house.http.post("/api/sessions", json={}, headers=headers)
-    other = await house.http.post("/api/sessions", json={}, headers=headers | await bearer(house))
+    first = await shared_server.http.post("/api/sessions", json={}, headers=headers)
+    other = await shared_server.http.post(
+        "/api/sessions", json={}, headers=headers | await new_token_headers(shared_server)
+    )
     assert (first.status_code, other.status_code) == (201, 201)
     assert first.json()["id"] != other.json()["id"]
 
 
-@shared
+@session_loop
 @pytest.mark.parametrize("key", ["", "x" * 201, "tab\there"])
-async def test_a_key_that_is_none_is_invalid(house: Server, key: str) -> None:
-    answer = await house.http.post("/api/sessions", json={}, headers={"Idempotency-Key": key})
+async def test_an_invalid_idempotency_key_is_refused(shared_server: Server, key: str) -> None:
+    answer = await shared_server.http.post("/api/sessions", json={}, headers={"Idempotency-Key": key})
     assert (answer.status_code, answer.json()["error"]) == (400, "invalid")

@@ -1,4 +1,4 @@
-"""Which names we answer to: every wrong Host and Origin, and where we listen (S-02 to S-04)."""
+"""The server refuses every foreign Host and Origin, and listens only on loopback by default."""
 
 import itertools
 import json
@@ -14,9 +14,9 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from bullpen.web.app import every_route
 from support.server import Server
-from web.people import log_in
+from web.clients import log_in
 
-shared = pytest.mark.asyncio(loop_scope="session")
+session_loop = pytest.mark.asyncio(loop_scope="session")
 
 
 def foreign_origins(port: int) -> list[str | None]:
@@ -40,29 +40,31 @@ def foreign_origins(port: int) -> list[str | None]:
 SOCKETS = [route.path for route in every_route() if isinstance(route, APIWebSocketRoute)]
 
 
-@shared
-async def test_a_socket_with_a_login_opens_only_from_our_own_origin(house: Server) -> None:
-    browser = await log_in(house)
-    for path, origin in itertools.product(SOCKETS, foreign_origins(house.port)):
+@session_loop
+async def test_a_socket_with_a_cookie_opens_only_from_the_servers_own_origin(shared_server: Server) -> None:
+    browser = await log_in(shared_server)
+    for path, origin in itertools.product(SOCKETS, foreign_origins(shared_server.port)):
         headers = browser.cookie | ({"Origin": origin} if origin else {})
         with pytest.raises(InvalidStatus) as refused:
-            async with connect(f"ws://127.0.0.1:{house.port}{path}", additional_headers=headers, proxy=None):
+            async with connect(
+                f"ws://127.0.0.1:{shared_server.port}{path}", additional_headers=headers, proxy=None
+            ):
                 pass
         assert refused.value.response.status_code == 403, (path, origin)
-    headers = {**browser.cookie, "Origin": house.url}
+    headers = {**browser.cookie, "Origin": shared_server.url}
     async with connect(
-        f"ws://127.0.0.1:{house.port}/ws/dashboard", additional_headers=headers, proxy=None
+        f"ws://127.0.0.1:{shared_server.port}/ws/dashboard", additional_headers=headers, proxy=None
     ) as ws:
         await ws.send(json.dumps({"type": "auth", "secret": browser.secret}))
         assert json.loads(await ws.recv())["type"] == "sessions"
 
 
-@shared
-async def test_a_socket_with_a_cookie_and_a_wrong_secret_is_closed(house: Server) -> None:
-    browser = await log_in(house)
-    headers = {**browser.cookie, "Origin": house.url}
+@session_loop
+async def test_a_socket_with_a_cookie_and_a_wrong_secret_is_closed(shared_server: Server) -> None:
+    browser = await log_in(shared_server)
+    headers = {**browser.cookie, "Origin": shared_server.url}
     async with connect(
-        f"ws://127.0.0.1:{house.port}/ws/dashboard", additional_headers=headers, proxy=None
+        f"ws://127.0.0.1:{shared_server.port}/ws/dashboard", additional_headers=headers, proxy=None
     ) as ws:
         await ws.send(json.dumps({"type": "auth", "secret": "wrong"}))
         with pytest.raises(ConnectionClosed):
@@ -70,20 +72,20 @@ async def test_a_socket_with_a_cookie_and_a_wrong_secret_is_closed(house: Server
         assert ws.close_code == 4401
 
 
-@shared
-async def test_b8_a_foreign_origin_is_refused_whatever_the_credential(house: Server) -> None:
-    for origin in filter(None, foreign_origins(house.port)):
-        answer = await house.http.get("/api/sessions", headers={"Origin": origin})
+@session_loop
+async def test_a_foreign_origin_is_refused_with_any_credential(shared_server: Server) -> None:
+    for origin in filter(None, foreign_origins(shared_server.port)):
+        answer = await shared_server.http.get("/api/sessions", headers={"Origin": origin})
         assert answer.status_code == 403, origin
 
 
-def status_of(house: Server, request: str) -> str:
-    with socket.create_connection(("127.0.0.1", house.port), 5) as connection:
+def status_of(shared_server: Server, request: str) -> str:
+    with socket.create_connection(("127.0.0.1", shared_server.port), 5) as connection:
         connection.sendall(request.replace("\n", "\r\n").encode())
         return connection.makefile("rb").readline().decode().split()[1]
 
 
-FOREIGN = [
+FOREIGN_REQUESTS = [
     "GET {path} HTTP/1.1\nHost: evil.example\n",
     "GET {path} HTTP/1.1\nHost: evil.example:{port}\n",
     "GET {path} HTTP/1.1\nHost: 127.0.0.1\n",
@@ -101,17 +103,17 @@ FOREIGN = [
 ]
 
 
-@shared
-async def test_b8_a_foreign_or_doubled_host_is_refused_even_for_public_paths(house: Server) -> None:
-    for head, path in itertools.product(FOREIGN, ("/api/health", "/", "/api/sessions")):
-        request = head.format(path=path, port=house.port)
-        request += f"Authorization: Bearer {house.token}\nConnection: close\n\n"
-        assert status_of(house, request) in ("400", "403"), (path, head)
-        login_request = head.replace("GET", "POST", 1).format(path="/api/login", port=house.port)
+@session_loop
+async def test_a_foreign_or_repeated_host_is_refused_even_for_public_paths(shared_server: Server) -> None:
+    for head, path in itertools.product(FOREIGN_REQUESTS, ("/api/health", "/", "/api/sessions")):
+        request = head.format(path=path, port=shared_server.port)
+        request += f"Authorization: Bearer {shared_server.token}\nConnection: close\n\n"
+        assert status_of(shared_server, request) in ("400", "403"), (path, head)
+        login_request = head.replace("GET", "POST", 1).format(path="/api/login", port=shared_server.port)
         login_request += (
             'Content-Type: application/json\nContent-Length: 12\nConnection: close\n\n{"code":"x"}'
         )
-        assert status_of(house, login_request) in ("400", "403"), ("/api/login", head)
+        assert status_of(shared_server, login_request) in ("400", "403"), ("/api/login", head)
 
 
 UPGRADE = """Upgrade: websocket
@@ -123,18 +125,20 @@ Authorization: Bearer {token}
 """
 
 
-@shared
-async def test_b8_no_socket_opens_under_a_foreign_or_doubled_host(house: Server) -> None:
-    upgrade = UPGRADE.format(token=house.token)
-    ours = f"GET /ws/dashboard HTTP/1.1\nHost: 127.0.0.1:{house.port}\n"
-    assert status_of(house, ours + upgrade) == "101"
-    for head, path in itertools.product(FOREIGN, SOCKETS):
-        request = head.format(path=path, port=house.port) + upgrade
-        assert status_of(house, request) in ("400", "403"), (path, head)
+@session_loop
+async def test_no_socket_opens_under_a_foreign_or_repeated_host(shared_server: Server) -> None:
+    upgrade = UPGRADE.format(token=shared_server.token)
+    own_host = f"GET /ws/dashboard HTTP/1.1\nHost: 127.0.0.1:{shared_server.port}\n"
+    assert status_of(shared_server, own_host + upgrade) == "101"
+    for head, path in itertools.product(FOREIGN_REQUESTS, SOCKETS):
+        request = head.format(path=path, port=shared_server.port) + upgrade
+        assert status_of(shared_server, request) in ("400", "403"), (path, head)
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.test"])
-def test_b8_it_does_not_listen_beyond_loopback_without_tls_or_the_flag(tmp_path: Path, host: str) -> None:
+def test_the_server_does_not_listen_beyond_loopback_without_tls_or_the_flag(
+    tmp_path: Path, host: str
+) -> None:
     command = [sys.executable, "-m", "bullpen", "serve", "--no-open", "--port", "0", "--host", host]
     env = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "BULLPEN_HOME": str(tmp_path / "home")}
     refused = subprocess.run(command, env=env, capture_output=True, text=True, timeout=30, check=False)

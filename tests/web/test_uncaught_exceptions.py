@@ -1,4 +1,4 @@
-"""An exception that escapes from a callback, task or thread is logged, and fails the test that caused it."""
+"""An uncaught exception of a callback, task or thread is logged, and fails the test that caused it."""
 
 import asyncio
 import gc
@@ -13,16 +13,16 @@ from support.mistakes import find_mistake
 from support.server import Server
 
 
-class Escaped(Exception):
-    """Raised where no caller is."""
+class UncaughtError(Exception):
+    """Raised in a callback, task or thread, where no caller catches it."""
 
 
-def escape() -> None:
-    raise Escaped
+def raise_uncaught() -> None:
+    raise UncaughtError
 
 
-async def escape_later() -> None:
-    escape()
+async def raise_uncaught_in_task() -> None:
+    raise_uncaught()
 
 
 @pytest.fixture
@@ -34,31 +34,31 @@ async def loop(monkeypatch: pytest.MonkeyPatch) -> asyncio.AbstractEventLoop:
 
 
 async def test_an_exception_of_a_callback_is_logged(loop: asyncio.AbstractEventLoop) -> None:
-    with capture_logs() as told:
-        loop.call_soon(escape)
+    with capture_logs() as logged:
+        loop.call_soon(raise_uncaught)
         await asyncio.sleep(0)
-    assert [(each["event"], type(each["exc_info"])) for each in told] == [(logs.ESCAPED, Escaped)]
+    assert [(each["event"], type(each["exc_info"])) for each in logged] == [(logs.ESCAPED, UncaughtError)]
 
 
 async def test_an_exception_of_a_task_that_is_not_awaited_is_logged(loop: asyncio.AbstractEventLoop) -> None:
-    with capture_logs() as told:
-        task = loop.create_task(escape_later())
+    with capture_logs() as logged:
+        task = loop.create_task(raise_uncaught_in_task())
         await asyncio.wait([task])
         del task
         gc.collect()
-    assert [(each["event"], type(each["exc_info"])) for each in told] == [(logs.ESCAPED, Escaped)]
+    assert [(each["event"], type(each["exc_info"])) for each in logged] == [(logs.ESCAPED, UncaughtError)]
 
 
 async def test_an_exception_of_a_thread_is_logged(loop: asyncio.AbstractEventLoop) -> None:
-    with capture_logs() as told:
-        thread = Thread(target=escape)
+    with capture_logs() as logged:
+        thread = Thread(target=raise_uncaught)
         thread.start()
         thread.join()
-    assert [(each["event"], type(each["exc_info"])) for each in told] == [(logs.ESCAPED, Escaped)]
+    assert [(each["event"], type(each["exc_info"])) for each in logged] == [(logs.ESCAPED, UncaughtError)]
 
 
 @pytest.mark.parametrize("sign", [logs.ESCAPED, "Traceback (most recent call last):", "internal error"])
-async def test_a_mistake_in_the_log_of_a_server_fails_its_test(
+async def test_an_internal_error_in_the_log_of_a_server_fails_its_test(
     tmp_path: Path, workspace: Path, sign: str
 ) -> None:
     server = Server(tmp_path / "home", workspace)
@@ -69,7 +69,7 @@ async def test_a_mistake_in_the_log_of_a_server_fails_its_test(
     await server.close()
 
 
-def test_a_mistake_of_a_keeper_is_found(tmp_path: Path) -> None:
+def test_a_traceback_in_the_log_of_a_keeper_is_found(tmp_path: Path) -> None:
     (tmp_path / "keeper").mkdir()
     (tmp_path / "keeper" / "k.log").write_text("Traceback (most recent call last):\nOSError\n")
     assert find_mistake("", tmp_path) == "Traceback (most recent call last):\nOSError"

@@ -1,0 +1,467 @@
+"""Sessions over REST: stored rows, status, lists, workspaces, messages, limits, idle time and schema."""
+
+import asyncio
+import shutil
+import sqlite3
+import subprocess
+import uuid
+from collections.abc import AsyncIterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from sqlalchemy import create_engine, inspect
+
+from bullpen import config
+from bullpen.domain.states import SessionStatus
+from bullpen.store import schema
+from support.quiet_house import QuietHouse, turn, until
+from support.scripted_agent.journal import message_of, read_journal
+from support.server import Server, end_processes_of
+from support.talk import Talk, define_scripted
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+UNKNOWN_ID = "00000000-0000-4000-8000-000000000000"
+MAX_SESSIONS = 3
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def limited_server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Server]:
+    """A server with the scripted agent and three slots; each test frees the slots that it uses."""
+    directory = tmp_path_factory.mktemp("sessions")
+    (directory / "workspace").mkdir()
+    server = Server(directory / "home", directory / "workspace", {"AGENT_MAX_SESSIONS": str(MAX_SESSIONS)})
+    await server.start()
+    await define_scripted(server)
+    yield server
+    await server.close()
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def repository(limited_server: Server) -> dict[str, Any]:
+    return await register(limited_server, "project")
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def conversation(limited_server: Server, repository: dict[str, Any]) -> AsyncIterator[Talk]:
+    """A session of the repository whose agent is ready."""
+    session = await limited_server.call(
+        "POST", "/api/sessions", 201, json={"repoId": repository["id"], "agentId": "scripted"}
+    )
+    conversation = Talk(limited_server, session)
+    await conversation.seen("agent_session")
+    yield conversation
+    await limited_server.call("DELETE", conversation.path, 200)
+
+
+async def register(server: Server, name: str) -> dict[str, Any]:
+    """Create a repository in the workspace root and register it."""
+    path = server.workspace / name
+    subprocess.run(["git", "init", "-q", str(path)], check=True)
+    created: dict[str, Any] = await server.call("POST", "/api/repositories", 201, json={"path": str(path)})
+    return created
+
+
+async def messages(conversation: Talk, **params: str) -> list[dict[str, Any]]:
+    listed = await conversation.server.call("GET", f"{conversation.path}/messages", 200, params=params)
+    found: list[dict[str, Any]] = listed["messages"]
+    return found
+
+
+async def message_contents(conversation: Talk, role: str, type: str) -> list[dict[str, Any]]:
+    return [
+        each["content"]
+        for each in await messages(conversation)
+        if (each["role"], each["content"]["type"]) == (role, type)
+    ]
+
+
+def is_uuid(text: str) -> bool:
+    return str(uuid.UUID(text)) == text
+
+
+def is_time(text: str) -> bool:
+    return datetime.fromisoformat(text).tzinfo is not None
+
+
+# Stored rows
+
+
+async def test_a_session_row_has_its_id_repository_status_and_times(
+    conversation: Talk, repository: dict[str, Any]
+) -> None:
+    with sqlite3.connect(f"file:{conversation.server.home}/bullpen.db?mode=ro", uri=True) as database:
+        row = database.execute(
+            "SELECT repo_id, status, created_at, updated_at FROM sessions WHERE id = ?", [conversation.id]
+        ).fetchone()
+        keys = database.execute("PRAGMA foreign_key_list(sessions)").fetchall()
+    assert is_uuid(conversation.id)
+    assert row[:2] == (repository["id"], "active")
+    assert 0 < row[2] <= row[3]
+    assert ("repositories", "repo_id", "id") in [key[2:5] for key in keys]
+
+
+async def test_a_message_has_its_id_session_role_content_and_time(conversation: Talk) -> None:
+    await conversation.ask("[[chunk hello]] [[plan one]]")
+    listed = await messages(conversation)
+    assert {message["role"] for message in listed} == {"user", "agent", "system"}
+    for message in listed:
+        assert is_uuid(message["id"])
+        assert message["sessionId"] == conversation.id
+        assert isinstance(message["content"], dict)
+        assert is_time(message["timestamp"])
+    assert len({message["id"] for message in listed}) == len(listed)
+
+
+async def test_a_session_is_shown_with_its_messages_in_order_and_its_repository(
+    conversation: Talk, repository: dict[str, Any]
+) -> None:
+    for word in ("one", "two"):
+        await conversation.ask(f"[[chunk {word}]]")
+    detail = await conversation.server.call("GET", conversation.path, 200)
+    assert detail["repo"] == repository
+    assert detail["messages"] == await messages(conversation)
+    assert [each["seq"] for each in detail["messages"]] == sorted(each["seq"] for each in detail["messages"])
+    times = [each["timestamp"] for each in detail["messages"]]
+    assert times == sorted(times)
+
+
+async def test_a_session_shows_its_repository_after_that_was_unregistered(limited_server: Server) -> None:
+    repository = await register(limited_server, "forgotten")
+    session = await limited_server.call("POST", "/api/sessions", 201, json={"repoId": repository["id"]})
+    await limited_server.call("DELETE", f"/api/repositories/{repository['id']}", 204)
+    detail = await limited_server.call("GET", f"/api/sessions/{session['id']}", 200)
+    assert detail["repo"]["path"] == repository["path"]
+
+
+# Status
+
+
+async def test_an_active_session_accepts_prompts_and_its_update_time_changes(conversation: Talk) -> None:
+    before = await conversation.server.call("GET", conversation.path)
+    await conversation.ask("[[chunk x]]")
+    after = await conversation.server.call("GET", conversation.path)
+    assert (before["status"], after["status"]) == ("active", "active")
+    assert after["updatedAt"] > before["updatedAt"]
+
+
+async def test_a_completed_session_refuses_prompts_and_names_its_status(conversation: Talk) -> None:
+    session = await conversation.server.call("POST", f"{conversation.path}/complete", 200)
+    assert (session["status"], session["endReason"]) == ("completed", "user_request")
+    assert session["metadata"]["reason"] == "user_request"
+    assert (await message_contents(conversation, "system", "text"))[-1][
+        "text"
+    ] == "the session is completed (ended by a person)"
+    assert session["workers"][0]["activityWhy"] == "ended by a person"
+    refused = await conversation.prompt("x", expect=409)
+    assert refused["error"] == "conflict"
+    assert "completed" in refused["message"]
+
+
+async def test_a_cancelled_session_has_a_system_message_and_refuses_prompts(conversation: Talk) -> None:
+    session = await conversation.server.call("DELETE", conversation.path, 200)
+    assert (session["status"], session["live"]) == ("cancelled", False)
+    assert "cancelled" in (await message_contents(conversation, "system", "text"))[-1]["text"]
+    assert "cancelled" in (await conversation.prompt("x", expect=409))["message"]
+
+
+async def test_an_agent_that_cannot_start_ends_its_session_with_the_details(limited_server: Server) -> None:
+    await define_scripted(limited_server, "broken", {"start": ["stderr text=no-key", "exit code=7"]})
+    conversation = Talk(limited_server, await limited_server.new_session(agentId="broken"))
+    await conversation.seen("session_end", status="error")
+    session = await limited_server.call("GET", conversation.path)
+    assert (session["status"], session["endReason"]) == ("error", "error")
+    last = session["messages"][-1]
+    assert last["role"] == "system"
+    assert "exit code 7" in last["content"]["text"]
+    assert "no-key" in last["content"]["text"]
+    assert "error" in (await conversation.prompt("x", expect=409))["message"]
+
+
+# Lists
+
+
+async def test_the_list_has_the_newest_first_without_messages_twenty_per_page(limited_server: Server) -> None:
+    created = [(await limited_server.new_session(title=f"number {number}"))["id"] for number in range(21)]
+    first = await limited_server.call("GET", "/api/sessions", 200)
+    assert (first["limit"], first["offset"], len(first["sessions"])) == (20, 0, 20)
+    assert [each["id"] for each in first["sessions"]] == created[::-1][:20]
+    assert not any("messages" in each for each in first["sessions"])
+    second = await limited_server.call("GET", "/api/sessions", 200, params={"offset": 20})
+    assert second["sessions"][0]["id"] == created[0]
+
+
+async def test_the_list_can_be_filtered_by_repository(conversation: Talk, repository: dict[str, Any]) -> None:
+    other = await conversation.server.new_session()
+    listed = await conversation.server.call("GET", "/api/sessions", 200, params={"repoId": repository["id"]})
+    ids = [each["id"] for each in listed["sessions"]]
+    assert ids[0] == conversation.id
+    assert other["id"] not in ids
+    assert {each["repoId"] for each in listed["sessions"]} == {repository["id"]}
+
+
+async def test_the_list_can_be_filtered_by_several_statuses(limited_server: Server) -> None:
+    created = [await limited_server.new_session() for _ in range(3)]
+    await limited_server.call("POST", f"/api/sessions/{created[0]['id']}/complete", 200)
+    await limited_server.call("DELETE", f"/api/sessions/{created[1]['id']}", 200)
+    params = {"status": "completed,cancelled", "limit": "1000"}
+    listed = await limited_server.call("GET", "/api/sessions", 200, params=params)
+    ids = [each["id"] for each in listed["sessions"]]
+    assert {created[0]["id"], created[1]["id"]} <= set(ids)
+    assert created[2]["id"] not in ids
+    assert {each["status"] for each in listed["sessions"]} == {"completed", "cancelled"}
+    assert (await limited_server.call("GET", "/api/sessions?status=sleeping", 400))["error"] == "invalid"
+
+
+# Workspaces
+
+
+async def test_a_repository_must_exist_and_be_inside_the_workspace_root(
+    limited_server: Server, tmp_path: Path
+) -> None:
+    unknown = await limited_server.call("POST", "/api/sessions", 404, json={"repoId": UNKNOWN_ID})
+    assert UNKNOWN_ID in unknown["message"]
+    outside = tmp_path / "outside"
+    subprocess.run(["git", "init", "-q", str(outside)], check=True)
+    refused = await limited_server.call("POST", "/api/repositories", 403, json={"path": str(outside)})
+    assert "workspace root" in refused["message"]
+
+
+async def test_a_repository_that_was_moved_out_of_the_root_gets_no_session(
+    limited_server: Server, tmp_path: Path
+) -> None:
+    repository = await register(limited_server, "leaving")
+    directory = Path(repository["path"])
+    shutil.move(directory, tmp_path / "left")
+    directory.symlink_to(tmp_path / "left")
+    refused = await limited_server.call("POST", "/api/sessions", 403, json={"repoId": repository["id"]})
+    assert refused["error"] == "forbidden"
+
+
+async def test_the_agent_starts_in_its_workspace_and_its_start_is_logged(
+    conversation: Talk, repository: dict[str, Any]
+) -> None:
+    worker = await conversation.worker()
+    assert Path(f"/proc/{worker['pid']}/cwd").readlink() == Path(repository["path"])
+    new = [
+        message_of(record)["params"]["cwd"]
+        for record in read_journal(conversation.server.home.parent / "scripted.journal")
+        if record["dir"] == "in" and message_of(record).get("method") == "session/new"
+    ]
+    assert new[-1] == repository["path"]
+    logged = [line for line in conversation.server.output().splitlines() if "starting an agent" in line]
+    assert repository["path"] in logged[-1]
+    assert worker["id"] in logged[-1]
+
+
+@pytest.mark.parametrize("escape", ["..", "a/../../x", "link", "/etc", "link/../.."])
+async def test_a_path_out_of_the_root_is_refused_and_logged_as_a_security_event(
+    limited_server: Server, escape: str
+) -> None:
+    link = limited_server.workspace / "link"
+    if not link.is_symlink():
+        link.symlink_to("/etc")
+    body = {"locationPath": str(limited_server.workspace / escape)}
+    refused = await limited_server.call("POST", "/api/sessions", 403, json=body)
+    assert refused["error"] == "forbidden"
+    logged = [line for line in limited_server.output().splitlines() if "security" in line]
+    assert body["locationPath"] in logged[-1]
+
+
+# Messages
+
+
+async def test_a_prompt_is_a_text_message_of_the_user(conversation: Talk) -> None:
+    await conversation.ask("fix the build")
+    assert await message_contents(conversation, "user", "text") == [{"type": "text", "text": "fix the build"}]
+
+
+async def test_an_answer_is_a_text_message_of_the_agent_that_may_be_partial(conversation: Talk) -> None:
+    await conversation.ask("[[chunk Hel]] [[sleep 0.2]] [[chunk lo]]")
+    answers = await message_contents(conversation, "agent", "text")
+    assert "".join(each["text"] for each in answers) == "Hello"
+    assert [each["partial"] for each in answers] == [*[True] * (len(answers) - 1), False]
+
+
+async def test_a_plan_is_a_message_with_steps(conversation: Talk) -> None:
+    await conversation.ask("[[plan 'look mend']]")
+    (plan,) = await message_contents(conversation, "system", "plan")
+    assert [step["content"] for step in plan["steps"]] == ["look", "mend"]
+
+
+async def test_a_tool_call_is_a_message_with_name_arguments_and_result(conversation: Talk) -> None:
+    call = '[[tool toolCallId=c title=grep \'rawInput={"q":"x"}\' status=in_progress]]'
+    await conversation.ask(call + "[[tool_update toolCallId=c status=completed 'rawOutput={\"hits\":2}']]")
+    announced, finished = await message_contents(conversation, "system", "tool")
+    assert (announced["tool"], announced["args"], announced["result"]) == ("grep", {"q": "x"}, None)
+    assert (finished["tool"], finished["args"], finished["result"]) == ("grep", {"q": "x"}, {"hits": 2})
+
+
+# The routes
+
+
+@pytest.mark.parametrize("name", ["repoId", "repositoryId"])
+async def test_creating_a_session_answers_201_with_the_session(
+    limited_server: Server, repository: dict[str, Any], name: str
+) -> None:
+    session = await limited_server.call("POST", "/api/sessions", 201, json={name: repository["id"]})
+    assert is_uuid(session["id"])
+    assert (session["repoId"], session["status"]) == (repository["id"], "active")
+    assert session["locationPath"] == repository["path"]
+    assert is_time(session["createdAt"])
+
+
+async def test_the_list_has_the_total_the_limit_and_the_offset(limited_server: Server) -> None:
+    for _ in range(3):
+        await limited_server.new_session()
+    listing = await limited_server.call("GET", "/api/sessions", 200, params={"limit": 2, "offset": 1})
+    assert set(listing) == {"sessions", "total", "limit", "offset"}
+    assert (listing["limit"], listing["offset"], len(listing["sessions"])) == (2, 1, 2)
+    assert listing["total"] >= 3
+
+
+async def test_a_session_is_shown_and_an_unknown_one_is_404(conversation: Talk) -> None:
+    detail = await conversation.server.call("GET", conversation.path, 200)
+    assert {"id", "repoId", "status", "createdAt", "updatedAt", "messages", "repo"} <= set(detail)
+    missing = await conversation.server.call("GET", f"/api/sessions/{UNKNOWN_ID}", 404)
+    assert missing["error"] == "not_found"
+
+
+async def test_a_prompt_is_accepted_before_its_turn_ends(conversation: Talk) -> None:
+    prompted = await conversation.prompt("[[wait_cancel]]")
+    assert set(prompted) == {"promptId", "seq", "queued"}
+    assert (await messages(conversation))[-1]["content"] == {"type": "text", "text": "[[wait_cancel]]"}
+    assert not [event for event in await conversation.events() if event["type"] == "turn_end"]
+    await conversation.server.call("POST", f"{conversation.path}/cancel", 204)
+    await conversation.seen("turn_end", stopReason="cancelled")
+    assert (await message_contents(conversation, "system", "text"))[-1]["text"] == "the turn was cancelled"
+
+
+async def test_messages_can_be_filtered_by_time(conversation: Talk) -> None:
+    await conversation.ask("[[chunk one]]")
+    before = await messages(conversation)
+    await conversation.ask("[[chunk two]]")
+    later = await messages(conversation, since=before[-1]["timestamp"])
+    assert before + later == await messages(conversation)
+    assert "two" in "".join(each["content"].get("text", "") for each in later)
+    refused = await conversation.server.call("GET", f"{conversation.path}/messages?since=yesterday", 400)
+    assert refused["error"] == "invalid"
+
+
+async def test_delete_cancels_the_turn_ends_the_agent_and_answers_with_the_session(
+    conversation: Talk,
+) -> None:
+    await conversation.prompt("[[wait_cancel]]")
+    pid = (await conversation.worker())["pid"]
+    session = await conversation.server.call("DELETE", conversation.path, 200)
+    assert (session["id"], session["status"]) == (conversation.id, "cancelled")
+    assert [worker["state"] for worker in session["workers"]] == ["terminated"]
+    assert not Path(f"/proc/{pid}").exists()
+    received = [
+        message_of(record).get("method")
+        for record in read_journal(conversation.server.home.parent / "scripted.journal")
+        if record["dir"] == "in" and record["pid"] == pid
+    ]
+    assert received[-1] == "session/cancel"
+
+
+# Limits
+
+
+async def test_a_session_beyond_the_limit_is_refused_with_a_retry_time(limited_server: Server) -> None:
+    created = [await Talk.begin(limited_server) for _ in range(MAX_SESSIONS)]
+    body = {"locationPath": str(limited_server.workspace), "agentId": "scripted"}
+    refused = await limited_server.http.post("/api/sessions", json=body)
+    assert (refused.status_code, refused.headers["retry-after"]) == (429, "60")
+    assert refused.json()["error"] == "too_many"
+    assert str(MAX_SESSIONS) in refused.json()["message"]
+    assert "try again" in refused.json()["message"]
+    assert config.load(env={"HOME": "/"}).max_sessions == 5
+    for each in created:
+        await limited_server.call("DELETE", each.path, 200)
+
+
+async def test_a_freed_slot_can_be_used_and_is_logged(limited_server: Server) -> None:
+    created = [await Talk.begin(limited_server) for _ in range(MAX_SESSIONS)]
+    await limited_server.call("POST", f"{created[0].path}/complete", 200)
+    created.append(await Talk.begin(limited_server))
+    logged = [line for line in limited_server.output().splitlines() if "a slot is free" in line]
+    assert created[0].id in logged[-1]
+    for each in created:
+        await limited_server.call("DELETE", each.path, 200)
+
+
+# Idle sessions. The tests set the idle time in seconds, because minutes are too long for a test.
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def short_idle_backend(tmp_path: Path) -> AsyncIterator[QuietHouse]:
+    backend = QuietHouse(tmp_path, idle_seconds=1.0)
+    backend.define()
+    async with backend.open():
+        yield backend
+    await asyncio.to_thread(end_processes_of, backend.home)
+
+
+async def test_an_idle_session_is_cancelled_and_completed(short_idle_backend: QuietHouse) -> None:
+    session = await short_idle_backend.session("scripted")
+    snapshot = await until(session, lambda s: s.status is not SessionStatus.ACTIVE)
+    assert snapshot.status is SessionStatus.COMPLETED
+    assert snapshot.metadata == {"reason": "idle_timeout"}
+    async with asyncio.timeout(60):
+        while session.busy:
+            await asyncio.sleep(0.01)
+    records = [record for record in read_journal(short_idle_backend.journal) if record["dir"] == "in"]
+    assert message_of(records[-1])["method"] == "session/cancel"
+
+
+async def test_activity_resets_the_idle_time(short_idle_backend: QuietHouse) -> None:
+    session = await short_idle_backend.session("scripted")
+    for _ in range(4):
+        await turn(session, "[[sleep 0.4]]")  # the turns together take longer than the idle time
+        assert session.snapshot.status is SessionStatus.ACTIVE
+    await until(session, lambda s: s.end_reason == "idle_timeout")
+
+
+async def test_the_idle_time_is_set_in_minutes() -> None:
+    assert config.load(env={"HOME": "/"}).idle_timeout == 30
+    assert config.load(env={"HOME": "/", "AGENT_SESSION_IDLE_TIMEOUT": "7"}).idle_timeout == 7
+
+
+# The schema
+
+
+async def test_the_sessions_table_has_a_foreign_key_to_repositories(limited_server: Server) -> None:
+    inspector = inspect(create_engine(f"sqlite:///{limited_server.home}/bullpen.db"))
+    columns = {column["name"] for column in inspector.get_columns("sessions")}
+    assert {"id", "repo_id", "status", "created_at", "updated_at"} <= columns
+    assert inspector.get_pk_constraint("sessions")["constrained_columns"] == ["id"]
+    assert [key["referred_table"] for key in inspector.get_foreign_keys("sessions")] == ["repositories"]
+
+
+async def test_the_messages_table_has_a_foreign_key_to_sessions(limited_server: Server) -> None:
+    inspector = inspect(create_engine(f"sqlite:///{limited_server.home}/bullpen.db"))
+    columns = {column["name"] for column in inspector.get_columns("messages")}
+    assert {"id", "session_id", "role", "content", "timestamp"} <= columns
+    assert [key["referred_table"] for key in inspector.get_foreign_keys("messages")] == ["sessions"]
+
+
+async def test_migrations_create_and_remove_the_indexes(limited_server: Server, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/bullpen.db"
+    schema.prepare(url)
+
+    def indexed() -> set[str]:
+        inspector = inspect(create_engine(url))
+        tables = set(inspector.get_table_names()) & {"sessions", "messages"}
+        return {
+            str(name) for table in tables for i in inspector.get_indexes(table) for name in i["column_names"]
+        }
+
+    assert {"session_id", "repo_id", "status", "timestamp"} <= indexed()
+    schema.downgrade(url, "base")
+    assert indexed() == set()
+    schema.upgrade(url)
+    assert {"session_id", "repo_id", "status", "timestamp"} <= indexed()

@@ -1,0 +1,189 @@
+"""Workers over REST and over sockets: types, activity, output, restart and removal."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+import pytest_asyncio
+from websockets.exceptions import ConnectionClosed
+
+from bullpen.domain.commands import WORKER_TYPES
+from support.commands import Bullpen
+from support.server import Server
+from support.talk import Talk, define_scripted
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def conversation(shared_server: Server) -> AsyncIterator[Talk]:
+    await define_scripted(shared_server)
+    conversation = await Talk.begin(shared_server, title="workers")
+    yield conversation
+    await shared_server.call("DELETE", conversation.path)
+
+
+async def frames(
+    conversation: Talk, worker_id: str, *sent: dict[str, Any], until: str
+) -> list[dict[str, Any]]:
+    """Send frames to the socket of a terminal; return all received frames up to one of the type `until`."""
+    seen: list[dict[str, Any]] = []
+    async with conversation.server.socket(
+        f"/ws/session/{conversation.id}/worker/{worker_id}?format=json"
+    ) as ws:
+        for frame in sent:
+            await ws.send(json.dumps(frame))
+        async with asyncio.timeout(30):
+            while not seen or seen[-1]["type"] != until:
+                seen.append(json.loads(await ws.recv()))
+    return seen
+
+
+async def test_there_are_four_types_of_workers() -> None:
+    assert set(WORKER_TYPES) == {"agent", "terminal", "diff", "markdown"}
+
+
+async def test_the_activity_of_an_acp_agent_follows_its_conversation(conversation: Talk) -> None:
+    await conversation.prompt("[[permission]]")
+    permission = await conversation.permission()
+    assert (await conversation.worker())["activity"] == "asking"
+    await conversation.server.call(
+        "POST", f"{conversation.path}/permissions/{permission['id']}", 204, json={"optionId": "yes"}
+    )
+    end = await conversation.seen("turn_end")
+    await conversation.seen("worker_activity", after=end["seq"] - 1, activity="idle")
+    assert (await conversation.worker())["activity"] == "idle"
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def own_server(tmp_path: Path) -> AsyncIterator[Server]:
+    """A server for one test, which may kill it."""
+    (tmp_path / "workspace").mkdir()
+    server = Server(tmp_path / "home", tmp_path / "workspace")
+    await server.start()
+    yield server
+    await server.close()
+
+
+async def test_sessions_and_workers_survive_a_restart_of_the_server(own_server: Server) -> None:
+    server = own_server
+    await define_scripted(server)
+    conversation = await Talk.begin(server)
+    terminal = await server.new_terminal(conversation.id)
+    before = (await server.call("GET", f"{conversation.path}/workers"))["workers"]
+    await server.restart()
+    after = (await server.call("GET", f"{conversation.path}/workers"))["workers"]
+    assert [(w["id"], w["pid"], w["state"]) for w in after] == [
+        (w["id"], w["pid"], w["state"]) for w in before
+    ]
+    assert psutil.pid_exists(terminal["pid"])
+
+
+async def test_a_terminal_shows_typed_input_and_its_history_after_a_reload(conversation: Talk) -> None:
+    terminal = await conversation.server.new_terminal(conversation.id, role="reload")
+    typed = {"type": "input", "data": "stty size; echo he''llo; exit\r"}
+    first = await frames(
+        conversation, terminal["id"], {"type": "resize", "cols": 93, "rows": 31}, typed, until="exit"
+    )
+    assert first[0]["type"] == "history"
+    output = "".join(frame["data"] for frame in first if frame["type"] == "output")
+    assert "31 93" in output
+    (exit,) = [frame for frame in first if frame["type"] == "exit"]
+    assert (exit["exitCode"], exit["signal"]) == (0, None)
+    reloaded = await frames(conversation, terminal["id"], until="exit")
+    assert "hello" in reloaded[0]["data"]
+
+
+async def test_the_sockets_have_their_documented_paths(conversation: Talk) -> None:
+    terminal = await conversation.server.new_terminal(conversation.id, role="addressed")
+    assert (await frames(conversation, terminal["id"], until="history"))[-1]["type"] == "history"
+    async with conversation.server.socket("/ws/dashboard") as ws:
+        assert json.loads(await ws.recv())["type"] == "sessions"
+
+
+async def test_a_running_agent_is_restarted_with_or_without_its_conversation(conversation: Talk) -> None:
+    await conversation.ask("[[chunk remembered]]")
+    before = await conversation.worker()
+    await conversation.server.call(
+        "POST", f"{conversation.path}/restart", 200, json={"continueConversation": True}
+    )
+    resumed = await conversation.seen("agent_session", how="resume")
+    assert not psutil.pid_exists(before["pid"])
+    await conversation.server.call(
+        "POST", f"{conversation.path}/restart", 200, json={"continueConversation": False}
+    )
+    await conversation.seen("agent_session", after=resumed["seq"], how="new")
+    assert (await conversation.worker())["run"] == 3
+
+
+async def test_workers_are_listed_with_their_pids_and_deleted(conversation: Talk) -> None:
+    terminal = await conversation.server.new_terminal(conversation.id, role="listed")
+    workers = (await conversation.server.call("GET", f"{conversation.path}/workers"))["workers"]
+    assert all(psutil.pid_exists(worker["pid"]) for worker in workers)
+    listed = await Bullpen(conversation.server.environment())("worker", "ls", conversation.id)
+    assert str(terminal["pid"]) in listed.out
+    await conversation.server.call("DELETE", f"{conversation.path}/workers/{terminal['id']}")
+    assert not psutil.pid_exists(terminal["pid"])
+
+
+async def test_an_agent_id_creates_the_primary_agent_which_may_continue_a_conversation(
+    conversation: Talk,
+) -> None:
+    before = await conversation.seen("agent_session")
+    other = Talk(
+        conversation.server,
+        await conversation.server.new_session(agentId="scripted", continueConversation=True),
+    )
+    worker = await other.worker()
+    assert (worker["type"], worker["agentId"]) == ("agent", "scripted")
+    continued = await other.seen("agent_session", how="continue")
+    assert continued["data"]["acpSessionId"] == before["data"]["acpSessionId"]
+    await conversation.server.call("DELETE", other.path)
+
+
+async def test_any_agent_of_a_session_can_be_restarted_while_it_runs(conversation: Talk) -> None:
+    body = {"type": "agent", "agentId": "scripted", "role": "second"}
+    second = await conversation.server.call("POST", f"{conversation.path}/workers", 201, json=body)
+    second = await conversation.server.worker_in(conversation.id, second["id"], "active")
+    path = f"{conversation.path}/workers/{second['id']}/restart"
+    await conversation.server.call("POST", path, 409)
+    await conversation.server.call("POST", path, 200, json={"continueConversation": False})
+    restarted = await conversation.server.worker_in(conversation.id, second["id"], "active")
+    assert (restarted["run"], restarted["pid"] != second["pid"]) == (2, True)
+    reset = await conversation.seen("conversation_reset")
+    assert reset["workerId"] == second["id"]
+    bullpen = Bullpen(conversation.server.environment())
+    done = await bullpen("restart", f"{conversation.id}/second")
+    assert (done.code, "restarted" in done.out) == (0, True)
+    terminal = await conversation.server.new_terminal(conversation.id, role="no agent")
+    refused = await conversation.server.call(
+        "POST",
+        f"{conversation.path}/workers/{terminal['id']}/restart",
+        409,
+        json={"continueConversation": True},
+    )
+    assert "not an agent" in refused["message"]
+
+
+@pytest.mark.parametrize("path", ["", "/worker/{worker}"], ids=["events", "terminal"])
+async def test_the_sockets_of_a_purged_session_are_closed_with_not_found(
+    shared_server: Server, path: str
+) -> None:
+    session = await shared_server.call("POST", "/api/sessions", json={"type": "quick"})
+    workers = f"/api/sessions/{session['id']}/workers"
+    worker = (await shared_server.call("POST", workers, json={"type": "terminal"}))["id"]
+    async with shared_server.socket(f"/ws/session/{session['id']}{path.format(worker=worker)}") as ws:
+        if not path:
+            await ws.send('{"type": "subscribe", "after": 0}')
+        await ws.recv()
+        await shared_server.call("DELETE", f"/api/sessions/{session['id']}?purge=true")
+        with pytest.raises(ConnectionClosed) as closed:
+            async with asyncio.timeout(30):
+                while True:
+                    await ws.recv()
+    assert closed.value.rcvd is not None
+    assert closed.value.rcvd.code == 4404
