@@ -1,4 +1,4 @@
-"""A house for every test, and nothing left of it afterwards."""
+"""Fixtures: sessions without a web server. Every process is ended after the test."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -12,7 +12,7 @@ from support.server import end_processes_of
 
 @pytest.fixture
 async def closed_house(tmp_path: Path) -> AsyncIterator[QuietHouse]:
-    """With a scripted agent that does what its prompts say; to be opened, as often as one likes."""
+    """Define a scripted agent that follows its prompts. The test opens the sessions, also several times."""
     this = QuietHouse(tmp_path)
     this.define()
     yield this
@@ -27,7 +27,7 @@ async def house(closed_house: QuietHouse) -> AsyncIterator[QuietHouse]:
 
 @pytest.fixture
 async def small_house(tmp_path: Path) -> AsyncIterator[QuietHouse]:
-    """Two sessions with a living agent, and no more; an agent is idle after half a second."""
+    """Allow two sessions with a living agent. A session ends after half a second without activity."""
     this = QuietHouse(tmp_path, idle_seconds=0.5, AGENT_MAX_SESSIONS="2")
     this.define()
     yield this

@@ -1,4 +1,4 @@
-"""Agents in a session: prompted, asked, cancelled, failing, and what the log says of it."""
+"""Agents in a session: prompts, permissions, cancellation, failures and the events of each."""
 
 import asyncio
 import os
@@ -30,16 +30,24 @@ async def test_a_prompt_is_answered_and_everything_is_in_the_log_in_order(house:
         session, "[[chunk 'Hello ']] [[thought hm]] [[plan one two]] [[tool title=look]] [[chunk world]]"
     )
     types = [event.type for event in await house.events(session)]
-    wanted = ["user_prompt", "turn_start", "agent_message", "agent_thought", "plan", "tool_call", "turn_end"]
-    places = [types.index(each) for each in wanted]
-    assert places == sorted(places)
+    expected = [
+        "user_prompt",
+        "turn_start",
+        "agent_message",
+        "agent_thought",
+        "plan",
+        "tool_call",
+        "turn_end",
+    ]
+    positions = [types.index(type) for type in expected]
+    assert positions == sorted(positions)
     assert await house.text(session) == "Hello world"
     assert await house.stop_reasons(session) == ["end_turn"]
     assert [event.seq for event in await house.events(session)] == list(range(1, len(types) + 1))
     assert session.snapshot.worker(worker.id).activity is Activity.IDLE
 
 
-async def test_messages_have_the_shapes_of_the_requirements(house: QuietHouse) -> None:
+async def test_messages_have_a_role_a_type_and_the_fields_of_their_type(house: QuietHouse) -> None:
     session = await house.session()
     await house.agent(session)
     await turn(session, """[[chunk Hi]] [[plan one]] [[tool title=look 'rawInput={"a":1}']]""")
@@ -56,7 +64,7 @@ async def test_messages_have_the_shapes_of_the_requirements(house: QuietHouse) -
     assert [each["result"] for each in tools] == [None, {}]
 
 
-async def test_the_first_prompt_makes_an_agent_when_there_is_none(house: QuietHouse) -> None:
+async def test_the_first_prompt_of_a_session_without_an_agent_starts_one(house: QuietHouse) -> None:
     house.define("claude")  # the first in the list of preferences, and installed
     session = await house.session()
     prompted = await say(session, "[[chunk Hi]]", prompt_id="first")
@@ -80,7 +88,7 @@ async def test_the_same_prompt_id_is_one_prompt_and_other_text_is_a_conflict(hou
     assert prompts_in(house.journal) == ["[[sleep 0.2]]"]
 
 
-async def test_a_permission_waits_and_its_first_answer_wins(house: QuietHouse) -> None:
+async def test_a_permission_waits_and_its_first_answer_counts(house: QuietHouse) -> None:
     session = await house.session()
     worker = await house.agent(session)
     await say(session, "[[permission title=write]] [[chunk done]]")
@@ -90,7 +98,7 @@ async def test_a_permission_waits_and_its_first_answer_wins(house: QuietHouse) -
     with pytest.raises(Invalid):
         await session.answer_permission(id, "perhaps", "ada")
     results = await asyncio.gather(
-        *(session.answer_permission(id, "yes", who) for who in ("ada", "bob")), return_exceptions=True
+        *(session.answer_permission(id, "yes", user) for user in ("ada", "bob")), return_exceptions=True
     )
     assert [type(each) for each in results if each is not None] == [Conflict]
     await until(session, lambda s: s.worker(worker.id).activity is Activity.IDLE)
@@ -100,7 +108,7 @@ async def test_a_permission_waits_and_its_first_answer_wins(house: QuietHouse) -
         await session.answer_permission("nothing", "yes", "ada")
 
 
-async def test_a_form_is_filled_in(house: QuietHouse) -> None:
+async def test_the_answer_to_a_question_reaches_the_agent(house: QuietHouse) -> None:
     session = await house.session()
     await house.agent(session)
     await say(session, "[[question who]]")
@@ -110,7 +118,9 @@ async def test_a_form_is_filled_in(house: QuietHouse) -> None:
     assert '"name": "Ada"' in await house.text(session)
 
 
-async def test_a_cancelled_turn_withdraws_what_is_open_and_goes_on_reading(house: QuietHouse) -> None:
+async def test_a_cancelled_turn_withdraws_its_permission_and_the_agent_takes_the_next_prompt(
+    house: QuietHouse,
+) -> None:
     session = await house.session()
     worker = await house.agent(session)
     await say(session, "[[chunk before]] [[permission title=x]] [[chunk never]]")
@@ -122,12 +132,12 @@ async def test_a_cancelled_turn_withdraws_what_is_open_and_goes_on_reading(house
     assert {"role": "system", "type": "text", "text": "the turn was cancelled"} in await house.messages(
         session
     )
-    await session.cancel_turn(None, "ada")  # nothing to cancel is fine
+    await session.cancel_turn(None, "ada")  # without a turn, cancelling does nothing
     await turn(session, "[[chunk after]]")
     assert await house.text(session) == "beforeafter"
 
 
-async def test_modes_models_and_options_are_set(house: QuietHouse) -> None:
+async def test_the_mode_the_model_and_an_option_of_an_agent_can_be_set(house: QuietHouse) -> None:
     options = [{"id": "pace", "category": "model_config", "currentValue": "slow"}]
     modes = {"currentModeId": "ask", "availableModes": []}
     house.define("set", {"agent": {"session": {"modes": modes, "configOptions": options}}})
@@ -145,7 +155,7 @@ async def test_modes_models_and_options_are_set(house: QuietHouse) -> None:
         await session.set_config_option(worker.id, "colour", "red")
 
 
-async def test_files_are_read_and_written_inside_the_workspace_only(house: QuietHouse) -> None:
+async def test_an_agent_reads_and_writes_files_inside_the_workspace_only(house: QuietHouse) -> None:
     (house.workspace / "notes").write_text("one\ntwo\n")
     session = await house.session()
     await house.agent(session)
@@ -161,7 +171,7 @@ async def test_files_are_read_and_written_inside_the_workspace_only(house: Quiet
     assert (await house.stop_reasons(session))[-1] == "error"
 
 
-async def test_an_agents_command_runs_in_a_terminal_everybody_sees(house: QuietHouse) -> None:
+async def test_a_command_of_an_agent_runs_in_a_terminal_of_the_session(house: QuietHouse) -> None:
     session = await house.session()
     agent = await house.agent(session)
     await turn(session, "[[terminal 'echo hello; exit 3']]")
@@ -173,7 +183,7 @@ async def test_an_agents_command_runs_in_a_terminal_everybody_sees(house: QuietH
     assert terminal.state is WorkerState.TERMINATED
 
 
-async def test_a_terminal_ends_with_the_turn_that_is_cancelled(house: QuietHouse) -> None:
+async def test_a_terminal_of_an_agent_ends_when_the_turn_is_cancelled(house: QuietHouse) -> None:
     session = await house.session()
     await house.agent(session)
     await say(session, "[[terminal 'sleep 1000']]")
@@ -188,7 +198,7 @@ async def test_a_terminal_ends_with_the_turn_that_is_cancelled(house: QuietHouse
     await until(session, lambda s: first_agent(s).activity is Activity.IDLE)
 
 
-async def test_an_agent_that_crashes_in_a_turn_fails_with_what_it_said_last(house: QuietHouse) -> None:
+async def test_an_agent_that_crashes_in_a_turn_fails_with_its_last_stderr_output(house: QuietHouse) -> None:
     session = await house.session()
     worker = await house.agent(session)
     await say(session, "[[stderr 'out of luck']] [[chunk half]] [[exit code=7]]")
@@ -204,7 +214,7 @@ async def test_an_agent_that_crashes_in_a_turn_fails_with_what_it_said_last(hous
     assert (await house.facts(session, "worker_failed"))[0].stderr == "out of luck"
 
 
-async def test_a_session_ends_when_the_agent_it_was_made_with_never_answers(house: QuietHouse) -> None:
+async def test_a_session_ends_when_the_agent_it_was_created_with_never_answers(house: QuietHouse) -> None:
     house.define("broken", {"start": ["exit code=3"]})
     session = await house.session("broken")
     snapshot = await until(session, lambda s: s.status is not SessionStatus.ACTIVE)
@@ -213,7 +223,9 @@ async def test_a_session_ends_when_the_agent_it_was_made_with_never_answers(hous
     assert any("exit code 3" in each["text"] for each in await house.messages(session))
 
 
-async def test_a_session_goes_on_when_its_agent_crashes_with_its_first_answer(house: QuietHouse) -> None:
+async def test_a_session_stays_active_when_its_agent_crashes_during_its_first_answer(
+    house: QuietHouse,
+) -> None:
     session = await house.session("scripted")
     await say(session, "[[chunk half]] [[crash]]")
     snapshot = await until(session, lambda s: first_agent(s).state is WorkerState.FAILED)
@@ -230,7 +242,7 @@ async def test_an_agent_added_later_never_ends_its_session(house: QuietHouse) ->
     assert first_agent(snapshot).alive
 
 
-async def test_one_that_wants_a_person_to_log_in_says_what_to_run(house: QuietHouse) -> None:
+async def test_an_agent_that_needs_a_login_fails_with_the_command_to_run(house: QuietHouse) -> None:
     house.define(
         "closed",
         {"on": {"session/new": [{"do": "error", "code": -32000, "text": "who are you?"}]}},
@@ -243,12 +255,12 @@ async def test_one_that_wants_a_person_to_log_in_says_what_to_run(house: QuietHo
     assert snapshot.status is SessionStatus.ACTIVE
     terminal = await session.log_in(first_agent(snapshot).id)
     await until(session, lambda s: s.worker(terminal.id).state is WorkerState.EXITED)
-    _, said = house.sessions.services.read_tail(terminal.id, 1, 100)
-    assert said == b"welcome sesame\r\n"
+    _, output = house.sessions.services.read_tail(terminal.id, 1, 100)
+    assert output == b"welcome sesame\r\n"
     assert not any("sesame" in str(fact.to_data()) for fact in await house.facts(session, "worker_command"))
 
 
-async def test_an_agent_is_restarted_into_its_conversation_or_anew(house: QuietHouse) -> None:
+async def test_a_restarted_agent_continues_its_conversation_or_starts_a_new_one(house: QuietHouse) -> None:
     session = await house.session()
     worker = await house.agent(session)
     await turn(session, "[[chunk first]]")
@@ -258,12 +270,12 @@ async def test_an_agent_is_restarted_into_its_conversation_or_anew(house: QuietH
     assert (again.run, again.pid != worker.pid) == (2, True)
     await session.restart(continue_conversation=False)
     await until(session, lambda s: _is_active(s, worker.id, 3))
-    methods = [fact.how for fact in await house.facts(session, "agent_session")]
-    assert methods == ["new", "resume", "new"]
+    origins = [fact.how for fact in await house.facts(session, "agent_session")]
+    assert origins == ["new", "resume", "new"]
     assert await house.text(session) == "first"
 
 
-async def test_an_agent_that_cannot_go_back_is_told_what_was_said(house: QuietHouse) -> None:
+async def test_an_agent_that_cannot_resume_gets_a_recap_of_its_conversation(house: QuietHouse) -> None:
     house.define("forgetful", {"agent": {"initialize": {"agentCapabilities": {}}}})
     session = await house.session()
     worker = await house.agent(session, "forgetful")
@@ -278,7 +290,7 @@ async def test_an_agent_that_cannot_go_back_is_told_what_was_said(house: QuietHo
     assert prompts_in(house.journal)[-1] == "[[chunk third]]"
 
 
-async def test_a_crashed_agent_is_started_again_by_itself_three_times(house: QuietHouse) -> None:
+async def test_a_crashed_agent_is_restarted_automatically_three_times(house: QuietHouse) -> None:
     house.define("phoenix", {}, restart=True)
     session = await house.session()
     worker = await house.agent(session, "phoenix")
@@ -291,7 +303,7 @@ async def test_a_crashed_agent_is_started_again_by_itself_three_times(house: Qui
     assert len([r for r in read_journal(house.journal) if r["dir"] == "note"]) == 4
 
 
-async def test_restarts_of_a_crashing_agent_are_counted_over_restarts_of_the_server(
+async def test_automatic_restarts_of_an_agent_are_counted_across_restarts_of_the_server(
     closed_house: QuietHouse,
 ) -> None:
     closed_house.define("phoenix", {}, restart=True)
@@ -311,7 +323,7 @@ async def test_restarts_of_a_crashing_agent_are_counted_over_restarts_of_the_ser
 
 
 @pytest.mark.parametrize("kind", ["acp", "pty"])
-async def test_a_server_that_dies_before_it_starts_a_crashed_agent_again_leaves_that_to_the_next(
+async def test_the_next_server_restarts_a_crashed_agent_when_the_first_was_killed_before_it_could(
     closed_house: QuietHouse, kind: str
 ) -> None:
     if kind == "pty":
@@ -324,7 +336,7 @@ async def test_a_server_that_dies_before_it_starts_a_crashed_agent_again_leaves_
     spawning = restart_worker(last, worker.id)
     crash = WorkerFailed(error="it was ended by SIGKILL", signal="SIGKILL", again=True)
     ended = [Draft(fact, worker.id, worker.role) for fact in (WorkerReady(pid=1), crash)]
-    await closed_house.append(session.id, spawning, *ended)  # and no keeper knows of it any more
+    await closed_house.append(session.id, spawning, *ended)  # no keeper has this run
     async with closed_house.open() as house:
         session = await house.sessions.get(session.id)
         await until(session, partial(_is_active, worker_id=worker.id, run=3))
@@ -332,7 +344,7 @@ async def test_a_server_that_dies_before_it_starts_a_crashed_agent_again_leaves_
         assert [fact.automatic for fact in spawned] == [False, False, True]
 
 
-async def test_a_session_whose_first_agent_always_crashes_ends_when_it_is_not_started_again(
+async def test_a_session_whose_first_agent_always_crashes_ends_after_the_last_automatic_restart(
     house: QuietHouse,
 ) -> None:
     house.define("phoenix", {}, restart=True)
@@ -346,7 +358,7 @@ async def test_a_session_whose_first_agent_always_crashes_ends_when_it_is_not_st
     assert not session.snapshot.live
 
 
-async def test_an_agent_that_crashes_too_often_is_not_started_by_the_next_server_either(
+async def test_an_agent_that_crashed_too_often_is_not_restarted_by_the_next_server(
     closed_house: QuietHouse,
 ) -> None:
     closed_house.define("phoenix", {}, restart=True)
@@ -373,14 +385,14 @@ async def test_a_new_session_continues_the_last_conversation_of_its_directory(ho
     await first.end(SessionStatus.COMPLETED, "user_request")
     second = await house.session("scripted", continue_conversation=True)
     await until(second, lambda s: first_agent(s).state is WorkerState.ACTIVE)
-    told = await house.facts(second, "agent_session")
-    assert [(fact.how, fact.acp_session_id) for fact in told] == [("continue", before), ("resume", before)]
+    facts = await house.facts(second, "agent_session")
+    assert [(fact.how, fact.acp_session_id) for fact in facts] == [("continue", before), ("resume", before)]
     third = await house.session("scripted")
     await until(third, lambda s: first_agent(s).state is WorkerState.ACTIVE)
     assert [fact.how for fact in await house.facts(third, "agent_session")] == ["new"]
 
 
-async def test_an_agent_that_ends_by_itself_in_peace_has_exited(house: QuietHouse) -> None:
+async def test_an_agent_that_ends_with_exit_code_0_has_exited_and_can_be_restarted(house: QuietHouse) -> None:
     session = await house.session()
     worker = await house.agent(session)
     await say(session, "[[answer]] [[exit code=0]]")
@@ -390,7 +402,7 @@ async def test_an_agent_that_ends_by_itself_in_peace_has_exited(house: QuietHous
     await until(session, lambda s: _is_active(s, worker.id, 2))
 
 
-async def test_a_purge_in_the_middle_of_it_all_harms_nobody(house: QuietHouse) -> None:
+async def test_a_purge_during_a_turn_does_not_disturb_another_session(house: QuietHouse) -> None:
     session, other = await house.session("scripted"), await house.session("scripted")
     await say(session, "[[stream n=1000 delay=0.001]]")
     await say(other, "[[stream n=100 delay=0.005]] [[chunk ' the end']]")

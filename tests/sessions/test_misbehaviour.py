@@ -1,4 +1,4 @@
-"""Agents that do not start, do not speak, or speak nonsense: one clear state, and nobody else is harmed."""
+"""Agents that do not start, do not answer, or send invalid messages fail alone, with a reason."""
 
 import asyncio
 import json
@@ -25,8 +25,8 @@ from support.server import end_processes_of, has_ended
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
-async def end_of(house: QuietHouse, session: Session, agent_id: str) -> Worker:
-    """An agent that does not begin, as it is in the end; nothing of it is left."""
+async def fail_to_start(house: QuietHouse, session: Session, agent_id: str) -> Worker:
+    """Start an agent that cannot start, wait until its process has ended, and return its worker."""
     order = AddWorker(worker_id=agent_id, type="agent", agent_id=agent_id, workspace=str(house.workspace))
     await session.add_worker(order)
     await until(session, lambda s: s.worker(agent_id).state is not WorkerState.SPAWNING)
@@ -38,7 +38,7 @@ async def end_of(house: QuietHouse, session: Session, agent_id: str) -> Worker:
 
 
 @pytest.mark.parametrize(
-    ("command", "why"),
+    ("command", "reason"),
     [
         (["{directory}/no-interpreter"], "cannot start"),
         (["true"], "exit code 0"),
@@ -50,17 +50,17 @@ async def end_of(house: QuietHouse, session: Session, agent_id: str) -> Worker:
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )
-async def test_an_agent_that_cannot_begin_fails_with_the_reason(
-    house: QuietHouse, tmp_path: Path, command: list[str], why: str
+async def test_an_agent_that_cannot_start_fails_with_the_reason(
+    house: QuietHouse, tmp_path: Path, command: list[str], reason: str
 ) -> None:
     (tmp_path / "no-interpreter").write_text("#!/no/such/interpreter\n")
     (tmp_path / "no-interpreter").chmod(0o755)
     words = [word.format(directory=tmp_path) for word in command]
     house.registry.add("bad", {"name": "Bad", "kind": "acp", "command": words})
     session = await house.session()
-    worker = await end_of(house, session, "bad")
+    worker = await fail_to_start(house, session, "bad")
     assert worker.state is WorkerState.FAILED
-    assert why in (worker.error or "")
+    assert reason in (worker.error or "")
 
 
 @pytest.mark.parametrize("program", ["no-such-program", "{directory}/not-executable", "{directory}"])
@@ -82,21 +82,21 @@ async def test_an_agent_whose_program_is_missing_is_refused_before_anything_is_s
 
 @pytest.fixture
 async def hasty_house(tmp_path: Path) -> AsyncIterator[QuietHouse]:
-    """A house that gives an agent one second to answer when it is started."""
+    """Allow an agent one second to answer when it is started."""
     this = QuietHouse(tmp_path, BULLPEN_AGENT_START_TIMEOUT="1")
     async with this.open():
         yield this
     await asyncio.to_thread(end_processes_of, this.home)
 
 
-async def test_an_agent_that_talks_but_never_answers_initialize_fails_with_its_stderr(
+async def test_an_agent_that_writes_but_never_answers_initialize_fails_with_its_stderr(
     hasty_house: QuietHouse,
 ) -> None:
-    chatter = "echo first >&2; echo no network >&2; while sleep 0.1; do echo still starting; done"
-    words = ["sh", "-c", chatter]
+    script = "echo first >&2; echo no network >&2; while sleep 0.1; do echo still starting; done"
+    words = ["sh", "-c", script]
     hasty_house.registry.add("chatty", {"name": "Chatty", "kind": "acp", "command": words})
     session = await hasty_house.session()
-    worker = await end_of(hasty_house, session, "chatty")
+    worker = await fail_to_start(hasty_house, session, "chatty")
     assert (worker.state, worker.error) == (WorkerState.FAILED, "it did not answer within 1 s: no network")
     (failed,) = await hasty_house.facts(session, "worker_failed")
     assert failed.stderr == "first\nno network"
@@ -112,30 +112,30 @@ async def test_an_agent_that_talks_but_never_answers_initialize_fails_with_its_s
     ],
     ids=["initialize", "session/new", "stopped", "closed"],
 )
-async def test_an_agent_that_is_silent_in_its_handshake_is_given_up(
+async def test_an_agent_that_does_not_answer_during_its_start_fails_after_the_timeout(
     hasty_house: QuietHouse, script: dict[str, Any]
 ) -> None:
     hasty_house.define("silent", script | {"agent": {"ignore_term": True}})
-    worker = await end_of(hasty_house, await hasty_house.session(), "silent")
+    worker = await fail_to_start(hasty_house, await hasty_house.session(), "silent")
     assert (worker.state, worker.error) == (WorkerState.FAILED, "it did not answer within 1 s")
 
 
-async def test_one_of_another_version_is_refused(house: QuietHouse) -> None:
+async def test_an_agent_with_another_protocol_version_is_refused(house: QuietHouse) -> None:
     house.define("new", {"agent": {"initialize": {"protocolVersion": 2}}})
-    worker = await end_of(house, await house.session(), "new")
+    worker = await fail_to_start(house, await house.session(), "new")
     assert worker.error == "New speaks version 2 of ACP, Bullpen speaks 1"
 
 
-async def test_one_that_asks_to_log_in_again_and_again_is_given_up(house: QuietHouse) -> None:
+async def test_an_agent_that_asks_for_a_login_after_its_login_fails(house: QuietHouse) -> None:
     methods = [{"id": "key", "type": "env_var", "vars": [{"name": "PATH"}]}]
     refusing = [{"do": "error", "code": -32000, "text": "who are you?"}]
     script = {"agent": {"initialize": {"authMethods": methods}}, "on": {"session/new": refusing}}
     house.define("closed", script)
-    worker = await end_of(house, await house.session(), "closed")
+    worker = await fail_to_start(house, await house.session(), "closed")
     assert "needs a login" in (worker.error or "")
 
 
-async def test_one_that_can_log_in_by_itself_does(house: QuietHouse) -> None:
+async def test_an_agent_that_can_log_in_with_a_variable_does_so(house: QuietHouse) -> None:
     methods = [{"id": "key", "type": "env_var", "vars": [{"name": "PATH"}]}]
     house.define("locked", {"agent": {"initialize": {"authMethods": methods}}})
     session = await house.session()
@@ -144,7 +144,7 @@ async def test_one_that_can_log_in_by_itself_does(house: QuietHouse) -> None:
     assert await house.text(session) == "in"
 
 
-NONSENSE = (
+INVALID_MESSAGES = (
     "[[garbage]] [[bytes ff00fe0a]] [[bytes 7b7d0a]] [[bytes 5b5d0a]] [[bytes 6e756c6c0a]] "
     "[[bytes 31653939390a]] [[notify method=x]] [[notify method=session/update]] [[update update={}]] "
     "[[slices text=Grüße]] [[ask method=craft/drainMidTurnQueue wait=false]] "
@@ -153,26 +153,26 @@ NONSENSE = (
 )
 
 
-async def test_nonsense_is_kept_and_the_agent_goes_on(house: QuietHouse) -> None:
+async def test_invalid_messages_are_recorded_and_the_agent_keeps_running(house: QuietHouse) -> None:
     session = await house.session()
     worker = await house.agent(session)
-    await turn(session, NONSENSE + "[[chunk ' end']]")
+    await turn(session, INVALID_MESSAGES + "[[chunk ' end']]")
     assert await house.text(session) == "Grüße end"
     assert session.snapshot.worker(worker.id).state is WorkerState.ACTIVE
     assert len(await house.events(session, "diagnostic")) >= 5
     assert session.snapshot.permissions == []
 
 
-@pytest.mark.parametrize("manners", [{"answer_ids": "text"}, {"answer_ids": "none"}, {"ids": "uuid"}])
-async def test_odd_ids_are_understood(house: QuietHouse, manners: dict[str, Any]) -> None:
-    house.define("odd", {"agent": manners})
+@pytest.mark.parametrize("behaviour", [{"answer_ids": "text"}, {"answer_ids": "none"}, {"ids": "uuid"}])
+async def test_unusual_message_ids_are_accepted(house: QuietHouse, behaviour: dict[str, Any]) -> None:
+    house.define("odd", {"agent": behaviour})
     session = await house.session()
     await house.agent(session, "odd")
     await turn(session, "[[write path=f content=x]] [[chunk ok]]")
     assert await house.text(session) == "ok"
 
 
-async def test_a_line_that_is_too_long_is_left_out_and_the_next_one_read(house: QuietHouse) -> None:
+async def test_a_line_that_is_too_long_is_skipped_and_the_next_one_is_read(house: QuietHouse) -> None:
     session = await house.session()
     await house.agent(session)
     size = 200 << 20 if os.environ.get("BULLPEN_FAULTS") == "full" else 70 << 20
@@ -182,7 +182,7 @@ async def test_a_line_that_is_too_long_is_left_out_and_the_next_one_read(house: 
     assert skipped.skipped == size + 1
 
 
-async def test_a_crash_of_one_agent_leaves_the_other_alone(house: QuietHouse) -> None:
+async def test_a_crash_of_one_agent_does_not_disturb_another(house: QuietHouse) -> None:
     session = await house.session()
     first = await house.agent(session)
     second = await house.agent(session, role="second")
@@ -193,7 +193,7 @@ async def test_a_crash_of_one_agent_leaves_the_other_alone(house: QuietHouse) ->
     assert (await house.text(session)).endswith("<49> done")
 
 
-async def test_what_a_hostile_agent_asks_of_files_stays_outside_its_reach(house: QuietHouse) -> None:
+async def test_an_agent_cannot_read_or_write_files_outside_its_workspace(house: QuietHouse) -> None:
     secret = house.workspace.parent / "secret"
     secret.write_text("secret")
     (house.workspace / "link").symlink_to(secret)
@@ -208,11 +208,11 @@ async def test_what_a_hostile_agent_asks_of_files_stays_outside_its_reach(house:
     assert await house.events(session, "file_read", "file_write") == []
 
 
-async def test_a_file_that_fits_into_no_line_is_refused_and_the_agent_goes_on(
+async def test_a_file_too_large_for_a_line_is_refused_and_the_agent_keeps_running(
     house: QuietHouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(acp_files, "MAX_LINE_BYTES", 1000)
-    (house.workspace / "binary").write_bytes(b"\xff" * 500)  # each becomes three bytes
+    (house.workspace / "binary").write_bytes(b"\xff" * 500)  # each byte becomes three bytes of JSON
     session = await house.session()
     await house.agent(session)
     await turn(session, '[[ask method=fs/read_text_file \'params={"path": "binary"}\']]')
@@ -221,7 +221,7 @@ async def test_a_file_that_fits_into_no_line_is_refused_and_the_agent_goes_on(
     assert (await house.text(session)).endswith("here")
 
 
-async def test_images_that_fit_into_no_line_are_refused_and_the_agent_goes_on(
+async def test_images_too_large_for_a_line_are_refused_and_the_agent_keeps_running(
     house: QuietHouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lookup, "MAX_IMAGE_BYTES_PER_PROMPT", 100)
@@ -235,8 +235,8 @@ async def test_images_that_fit_into_no_line_are_refused_and_the_agent_goes_on(
     assert await house.stop_reasons(session) == ["end_turn"]
 
 
-async def test_an_agent_that_floods_when_it_is_ended_is_ended_all_the_same(house: QuietHouse) -> None:
-    """More than its keeper keeps unread: nobody reads it any more, and it must not wait for that."""
+async def test_an_agent_that_floods_its_output_can_be_ended(house: QuietHouse) -> None:
+    """The server no longer reads its output, of which it writes more than a keeper keeps unread."""
     flooding = "import os, signal, sys, time\n" + "".join(
         f"signal.signal(signal.{name}, signal.SIG_IGN)\n" for name in ("SIGHUP", "SIGTERM")
     )
@@ -253,7 +253,7 @@ async def test_an_agent_that_floods_when_it_is_ended_is_ended_all_the_same(house
     assert house.sessions.services.children.get("deaf", 1) is None
 
 
-async def test_what_an_agent_left_behind_ends_with_it(house: QuietHouse) -> None:
+async def test_processes_that_an_agent_started_end_with_it(house: QuietHouse) -> None:
     session = await house.session()
     worker = await house.agent(session)
     await turn(session, "[[orphan sleep 54321]]")
@@ -266,38 +266,39 @@ async def test_what_an_agent_left_behind_ends_with_it(house: QuietHouse) -> None
             await asyncio.sleep(0.01)
 
 
-async def test_an_agent_cannot_hide_what_its_terminal_left_behind(house: QuietHouse) -> None:
-    left = house.workspace / "left"
+async def test_an_agent_cannot_hide_processes_of_its_terminal_with_its_own_marker(house: QuietHouse) -> None:
+    pid_file = house.workspace / "pid"
     session = await house.session()
     await house.agent(session)
-    env = [{"name": "BULLPEN_CHILD", "value": "nobody/of/1"}, {"name": "MINE", "value": "it is"}]
-    script = f"echo $MINE; setsid sleep 54321 & echo $! > {left}.new; mv {left}.new {left}; sleep 54321"
+    env = [{"name": "BULLPEN_CHILD", "value": "another/marker/1"}, {"name": "MINE", "value": "it is"}]
+    write_pid = f"echo $! > {pid_file}.new; mv {pid_file}.new {pid_file}"
+    script = f"echo $MINE; setsid sleep 54321 & {write_pid}; sleep 54321"
     params = {"command": "/bin/sh", "args": ["-c", script], "env": env}
     await turn(session, f"[[ask method=terminal/create {shlex.quote('params=' + json.dumps(params))}]]")
     terminal = terminal_of(session)
     async with asyncio.timeout(60):
-        while not left.exists():
+        while not pid_file.exists():
             await asyncio.sleep(0.01)
-    _, said = house.sessions.services.read_tail(terminal.id, 1, 100)
-    assert said == b"it is\r\n"
+    _, output = house.sessions.services.read_tail(terminal.id, 1, 100)
+    assert output == b"it is\r\n"
     await session.end_worker(terminal.id, "enough")
     async with asyncio.timeout(60):
-        while not has_ended(int(left.read_text())):
+        while not has_ended(int(pid_file.read_text())):
             await asyncio.sleep(0.01)
 
 
-async def test_a_terminal_of_an_agent_does_not_begin_outside_the_root(house: QuietHouse) -> None:
-    place, outside = house.workspace / "place", house.workspace.parent / "outside"
-    place.mkdir()
+async def test_a_terminal_of_an_agent_does_not_start_outside_the_workspace_root(house: QuietHouse) -> None:
+    directory, outside = house.workspace / "directory", house.workspace.parent / "outside"
+    directory.mkdir()
     outside.mkdir()
     session = await house.session()
     await house.agent(session)
-    params = {"command": "true", "cwd": str(place)}
+    params = {"command": "true", "cwd": str(directory)}
     await turn(session, f"[[ask method=terminal/create {shlex.quote('params=' + json.dumps(params))}]]")
     terminal = terminal_of(session)
     await until(session, lambda s: s.worker(terminal.id).state is WorkerState.EXITED)
-    place.rmdir()
-    place.symlink_to(outside)
+    directory.rmdir()
+    directory.symlink_to(outside)
     await session.restart_worker(terminal.id)
     await until(session, lambda s: s.worker(terminal.id).state in (WorkerState.FAILED, WorkerState.EXITED))
     assert "outside the workspace root" in (session.snapshot.worker(terminal.id).error or "")

@@ -1,4 +1,4 @@
-"""The queue at work: busy agents, pauses, and what goes before what."""
+"""The queue of a session: busy agents, pauses, and the order of messages."""
 
 import asyncio
 
@@ -11,7 +11,7 @@ from support.quiet_house import QuietHouse, first_agent, is_calm, say, turn, unt
 from support.scripted_agent.journal import prompts_in
 
 
-async def test_a_prompt_to_a_busy_agent_waits_is_refused_or_takes_its_place(house: QuietHouse) -> None:
+async def test_a_prompt_to_a_busy_agent_waits_is_refused_or_interrupts_the_turn(house: QuietHouse) -> None:
     session = await house.session()
     await house.agent(session)
     assert not (await say(session, "1 [[wait_cancel]]")).queued
@@ -24,7 +24,7 @@ async def test_a_prompt_to_a_busy_agent_waits_is_refused_or_takes_its_place(hous
     assert await house.stop_reasons(session) == ["cancelled", "end_turn", "end_turn"]
 
 
-async def test_what_waits_for_the_first_agent_keeps_nobody_from_another(house: QuietHouse) -> None:
+async def test_a_queued_message_for_one_agent_does_not_delay_prompts_to_another(house: QuietHouse) -> None:
     session = await house.session()
     await house.agent(session)
     other = await house.agent(session)
@@ -36,7 +36,7 @@ async def test_what_waits_for_the_first_agent_keeps_nobody_from_another(house: Q
     assert sorted(prompts_in(house.journal)) == ["[[wait_cancel]]", "at once"]
 
 
-async def test_a_message_for_an_agent_that_is_free_goes_at_once(house: QuietHouse) -> None:
+async def test_a_message_for_an_idle_agent_is_sent_immediately(house: QuietHouse) -> None:
     session = await house.session()
     await house.agent(session)
     item = await session.enqueue("hello", client_id="ada")
@@ -62,7 +62,7 @@ async def test_a_failed_or_cancelled_turn_pauses_the_queue_until_it_is_resumed(h
     assert prompts_in(house.journal).count("after") == 2
 
 
-async def test_a_message_sent_now_goes_before_the_others_and_stops_the_turn(house: QuietHouse) -> None:
+async def test_a_message_sent_now_interrupts_the_turn_and_precedes_the_others(house: QuietHouse) -> None:
     session = await house.session()
     await house.agent(session)
     await say(session, "[[wait_cancel]]")
@@ -73,7 +73,9 @@ async def test_a_message_sent_now_goes_before_the_others_and_stops_the_turn(hous
     assert prompts_in(house.journal)[1:] == ["second", "first"]
 
 
-async def test_the_queue_is_bounded_edited_moved_removed_and_cleared(house: QuietHouse) -> None:
+async def test_the_queue_is_bounded_and_its_messages_can_be_edited_moved_and_removed(
+    house: QuietHouse,
+) -> None:
     session = await house.session()
     await house.agent(session)
     await session.set_queue_settings(QueueSettings(max_size=3))
@@ -91,7 +93,7 @@ async def test_the_queue_is_bounded_edited_moved_removed_and_cleared(house: Quie
     assert session.snapshot.queue.items == ()
 
 
-async def test_a_message_that_cannot_be_sent_stays_and_holds_nobody(house: QuietHouse) -> None:
+async def test_a_message_that_cannot_be_sent_fails_and_does_not_block_the_queue(house: QuietHouse) -> None:
     session = await house.session()
     await house.agent(session)
     bad = await session.enqueue("look", image_ids=("nothing",))
@@ -100,7 +102,7 @@ async def test_a_message_that_cannot_be_sent_stays_and_holds_nobody(house: Quiet
     assert prompts_in(house.journal) == ["hello"]
 
 
-async def test_a_delay_is_kept(house: QuietHouse) -> None:
+async def test_the_delay_between_queued_messages_is_kept(house: QuietHouse) -> None:
     session = await house.session()
     await house.agent(session)
     await session.set_queue_settings(QueueSettings(delay_seconds=0.3))
@@ -112,7 +114,7 @@ async def test_a_delay_is_kept(house: QuietHouse) -> None:
     assert start - end >= 300
 
 
-async def test_what_waits_is_sent_after_a_restart_of_the_server(closed_house: QuietHouse) -> None:
+async def test_queued_messages_are_sent_after_a_restart_of_the_server(closed_house: QuietHouse) -> None:
     async with closed_house.open() as house:
         session = await house.session()
         worker = await house.agent(session)
@@ -126,7 +128,7 @@ async def test_what_waits_is_sent_after_a_restart_of_the_server(closed_house: Qu
     assert prompts_in(closed_house.journal) == ["[[sleep 0.5]]", "later"]
 
 
-async def test_thirty_callers_at_once_give_one_prompt_each(house: QuietHouse) -> None:
+async def test_thirty_concurrent_callers_cause_one_prompt_each(house: QuietHouse) -> None:
     session = await house.session()
     await house.agent(session)
     await session.set_queue_settings(QueueSettings(max_size=200))
