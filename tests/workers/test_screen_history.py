@@ -55,7 +55,7 @@ def assert_same(original: EmulatedTerminal, viewer: EmulatedTerminal) -> None:
 
 
 def check(before: bytes, *after: bytes, cols: int = 20, rows: int = 5) -> EmulatedTerminal:
-    """Compare a viewer that attached after `before` with the original, at once and after each further piece."""
+    """Compare a viewer that attaches after `before` with the original, now and after each further piece."""
     original = EmulatedTerminal(cols, rows)
     original.feed(before)
     viewer = attach_viewer(original)
