@@ -152,7 +152,7 @@ def test_a_flood_is_split_into_pieces_without_loss(directory: Path) -> None:
     player.close()
 
 
-def test_a_terminal_whose_index_has_rotted_still_plays_every_byte(directory: Path) -> None:
+def test_a_terminal_with_a_corrupt_index_plays_every_byte(directory: Path) -> None:
     output = [(100 * number, b"%03d\r\n" % number, (80, 24)) for number in range(1, 40)]
     spool = directory / "terminals" / "w" / "2"
     write_spool(spool, output)
