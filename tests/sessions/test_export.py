@@ -48,16 +48,18 @@ def two_segments() -> dict[str, bytes]:
 
 
 async def import_files(
-    house: QuietHouse, files: dict[str, bytes], session_id: str = SESSION
+    local_server: QuietHouse, files: dict[str, bytes], session_id: str = SESSION
 ) -> ImportedSession:
-    file, unpacked = house.home / "in.zip", house.home / "unpacked"
+    file, unpacked = local_server.home / "in.zip", local_server.home / "unpacked"
     file.write_bytes(zipped(files))
-    return await import_recording(house.sessions, session_id, file, unpacked)
+    return await import_recording(local_server.sessions, session_id, file, unpacked)
 
 
-async def exported(house: QuietHouse, format: Format, *secrets: str, worker: str | None = None) -> bytes:
-    session = await house.sessions.get(SESSION)
-    export = SessionExport(session.snapshot, house.sessions.services, Redaction(secrets))
+async def exported(
+    local_server: QuietHouse, format: Format, *secrets: str, worker: str | None = None
+) -> bytes:
+    session = await local_server.sessions.get(SESSION)
+    export = SessionExport(session.snapshot, local_server.sessions.services, Redaction(secrets))
     return b"".join([piece async for piece in export.stream(format, worker)])
 
 
@@ -76,35 +78,35 @@ def lines(cast: bytes) -> list[Any]:
     return [json.loads(line) for line in cast.splitlines()]
 
 
-async def test_an_imported_session_is_exported_again_byte_for_byte(house: QuietHouse) -> None:
+async def test_an_imported_session_is_exported_again_byte_for_byte(local_server: QuietHouse) -> None:
     files = two_segments()
-    taken = await import_files(house, files)
+    taken = await import_files(local_server, files)
     assert taken == ImportedSession(id=SESSION, session_id=SESSION, title="recorded", workers=1, notes=[])
-    out = unzipped(await exported(house, "zip"))
+    out = unzipped(await exported(local_server, "zip"))
     metadata = json.loads(out.pop("metadata.json"))
     exported_metadata = (metadata["id"], metadata["title"], metadata["completed"], metadata["lastSeq"])
     assert exported_metadata == (SESSION, "recorded", True, 5)
     cast = out.pop(f"terminals/{WORKER}.1.cast")
-    assert cast == await exported(house, "cast")
+    assert cast == await exported(local_server, "cast")
     files["events.jsonl"] = canonical(files["events.jsonl"])
     assert out == {name: data for name, data in files.items() if name != "metadata.json"}
-    assert await exported(house, "jsonl") == files["events.jsonl"]
+    assert await exported(local_server, "jsonl") == files["events.jsonl"]
 
 
 async def test_the_files_of_an_export_are_in_the_order_in_which_a_player_reads_them(
-    house: QuietHouse,
+    local_server: QuietHouse,
 ) -> None:
     files = two_segments()
-    await import_files(house, files)
+    await import_files(local_server, files)
     spool = [name for name in files if name.startswith("terminals")]
     expected = ["metadata.json", "events.jsonl", *spool, f"terminals/{WORKER}.1.cast", IMAGE]
-    assert list(unzipped(await exported(house, "zip"))) == expected
+    assert list(unzipped(await exported(local_server, "zip"))) == expected
 
 
-async def test_a_cast_has_the_output_of_a_terminal_with_its_times(house: QuietHouse) -> None:
-    await import_files(house, two_segments())
+async def test_a_cast_has_the_output_of_a_terminal_with_its_times(local_server: QuietHouse) -> None:
+    await import_files(local_server, two_segments())
     for worker in (None, WORKER):
-        header, *entries = lines(await exported(house, "cast", worker=worker))
+        header, *entries = lines(await exported(local_server, "cast", worker=worker))
         assert header["title"] == "recorded · shell"
         assert [entry[2] for entry in entries if entry[1] == "o"] == [
             "$ echo he",
@@ -112,12 +114,12 @@ async def test_a_cast_has_the_output_of_a_terminal_with_its_times(house: QuietHo
             "hello sk-secret\r\n",
         ]
     with pytest.raises(NotFound) as refused:
-        await exported(house, "cast", worker="other")
+        await exported(local_server, "cast", worker="other")
     assert str(refused.value) == "there is no such terminal in the session; a cast shows a terminal"
 
 
 async def test_a_terminal_agent_has_a_recording_of_its_terminal_and_an_acp_agent_has_none(
-    house: QuietHouse,
+    local_server: QuietHouse,
 ) -> None:
     def agent(seq: int, worker: str, kind: str) -> bytes:
         data = {"workerType": "agent", "name": kind, "workspace": "/", "run": 1, "agentKind": kind}
@@ -126,18 +128,18 @@ async def test_a_terminal_agent_has_a_recording_of_its_terminal_and_an_acp_agent
     other = "7d1f1f0e-3a52-4a0e-9d0b-6a5f1b1d2c03"
     lines_of_agents = events(agent(2, other, "acp"), agent(3, WORKER, "pty"))
     await import_files(
-        house, two_segments() | {"events.jsonl": lines_of_agents, "metadata.json": metadata(lastSeq=3)}
+        local_server, two_segments() | {"events.jsonl": lines_of_agents, "metadata.json": metadata(lastSeq=3)}
     )
-    assert lines(await exported(house, "cast"))[0]["title"] == "x · pty"
+    assert lines(await exported(local_server, "cast"))[0]["title"] == "x · pty"
     with pytest.raises(NotFound):
-        await exported(house, "cast", worker=other)
-    names = unzipped(await exported(house, "zip"))
+        await exported(local_server, "cast", worker=other)
+    names = unzipped(await exported(local_server, "zip"))
     assert {name.split("/")[1].split(".")[0] for name in names if name.startswith("terminals")} == {WORKER}
 
 
-async def test_a_markdown_export_has_every_event_in_order(house: QuietHouse) -> None:
-    await import_files(house, recording())
-    assert (await exported(house, "markdown")).decode() == (
+async def test_a_markdown_export_has_every_event_in_order(local_server: QuietHouse) -> None:
+    await import_files(local_server, recording())
+    assert (await exported(local_server, "markdown")).decode() == (
         "\n# recorded\n\n2026-01-01T00:00:00.000Z in `/tmp`\n"
         "\n> terminal shell starts\n"
         "\n> shell exited: 0\n"
@@ -145,18 +147,18 @@ async def test_a_markdown_export_has_every_event_in_order(house: QuietHouse) -> 
     )
 
 
-async def test_no_export_format_contains_a_secret(house: QuietHouse) -> None:
-    await import_files(house, two_segments())
+async def test_no_export_format_contains_a_secret(local_server: QuietHouse) -> None:
+    await import_files(local_server, two_segments())
     secrets = (r"sk-\w+", "recorded", "/tmp")
-    out = unzipped(await exported(house, "zip", *secrets))
+    out = unzipped(await exported(local_server, "zip", *secrets))
     assert IMAGE not in out
     assert json.loads(out["metadata.json"])["title"] == "[redacted]"
     assert out[f"{SPOOL}/{14:020d}.bin"] == b"hello *********\r\n"
     assert out[f"{SPOOL}/{0:020d}.bin"] == two_segments()[f"{SPOOL}/{0:020d}.bin"]
-    casts = await exported(house, "cast", *secrets)
+    casts = await exported(local_server, "cast", *secrets)
     assert casts == out[f"terminals/{WORKER}.1.cast"]
-    everything = [*out.values(), await exported(house, "jsonl", *secrets)]
-    everything.append(await exported(house, "markdown", *secrets))
+    everything = [*out.values(), await exported(local_server, "jsonl", *secrets)]
+    everything.append(await exported(local_server, "markdown", *secrets))
     for data in everything:
         assert not any(word in data for word in (b"sk-secret", b"recorded", b"/tmp"))
     first = json.loads(out["events.jsonl"].splitlines()[0])
@@ -164,25 +166,25 @@ async def test_no_export_format_contains_a_secret(house: QuietHouse) -> None:
     assert out["events.jsonl"].count(b"\n") == 5
 
 
-async def test_a_session_that_was_active_is_completed_by_its_import(house: QuietHouse) -> None:
+async def test_a_session_that_was_active_is_completed_by_its_import(local_server: QuietHouse) -> None:
     files = recording()
     first_events = files["events.jsonl"].splitlines(keepends=True)[:3]
     files["events.jsonl"] = b"".join(first_events)
     files["metadata.json"] = json.dumps({"format": 1, "id": SESSION, "lastSeq": 3}).encode()
-    taken = await import_files(house, files)
+    taken = await import_files(local_server, files)
     assert taken.notes == ["it was active when it was exported: here it is completed"]
-    session = await house.sessions.get(SESSION)
+    session = await local_server.sessions.get(SESSION)
     snapshot = session.snapshot
     assert (snapshot.status, snapshot.end_reason, snapshot.live) == (
         SessionStatus.COMPLETED,
         "imported",
         False,
     )
-    assert [each.type for each in await house.events(session)] == [
+    assert [each.type for each in await local_server.events(session)] == [
         *("session_start", "worker_spawning", "worker_ready", "worker_terminated", "session_end")
     ]
-    assert (await exported(house, "jsonl")).startswith(canonical(files["events.jsonl"]))
-    times = [each.timestamp for each in await house.events(session)]
+    assert (await exported(local_server, "jsonl")).startswith(canonical(files["events.jsonl"]))
+    times = [each.timestamp for each in await local_server.events(session)]
     assert times == sorted(times)
     assert times[-1] > times[0]
 
@@ -248,50 +250,56 @@ def spawning(seq: int, worker: str, run: int = 1) -> bytes:
     ],
 )
 async def test_an_inconsistent_recording_is_refused_and_leaves_no_files(
-    house: QuietHouse, files: dict[str, bytes], error: type[BullpenError], message: str
+    local_server: QuietHouse, files: dict[str, bytes], error: type[BullpenError], message: str
 ) -> None:
     with pytest.raises(error) as refused:
-        await import_files(house, files)
+        await import_files(local_server, files)
     assert str(refused.value) == message
     with pytest.raises(NotFound):
-        await house.sessions.get(SESSION)
-    assert leftover_files(house) == []
-    (house.home / "unpacked").rename(house.home / "old")
-    assert (await import_files(house, recording())).workers == 1
+        await local_server.sessions.get(SESSION)
+    assert leftover_files(local_server) == []
+    (local_server.home / "unpacked").rename(local_server.home / "old")
+    assert (await import_files(local_server, recording())).workers == 1
 
 
-def leftover_files(house: QuietHouse) -> list[Path]:
+def leftover_files(local_server: QuietHouse) -> list[Path]:
     """Return the files that an import has written."""
-    directories = (house.home / "spool", house.home / "images", house.home / "recordings")
+    directories = (
+        local_server.home / "spool",
+        local_server.home / "images",
+        local_server.home / "recordings",
+    )
     return [path for directory in directories for path in directory.rglob("*") if path.is_file()]
 
 
-async def test_a_worker_may_have_as_many_runs_as_there_are_spawning_events(house: QuietHouse) -> None:
+async def test_a_worker_may_have_as_many_runs_as_there_are_spawning_events(local_server: QuietHouse) -> None:
     exited = event(3, "worker_failed", WORKER, error="x")
     files = recording_with(events=events(spawning(2, WORKER, 2), exited), metadata=metadata(lastSeq=3))
-    assert (await import_files(house, files)).workers == 1
+    assert (await import_files(local_server, files)).workers == 1
 
 
 @pytest.mark.parametrize("session_id", ["../up", "other"])
-async def test_a_recording_is_imported_under_its_own_id_only(house: QuietHouse, session_id: str) -> None:
+async def test_a_recording_is_imported_under_its_own_id_only(
+    local_server: QuietHouse, session_id: str
+) -> None:
     with pytest.raises(Invalid) as refused:
-        await import_files(house, recording_with(metadata=metadata(id="../up")), session_id)
+        await import_files(local_server, recording_with(metadata=metadata(id="../up")), session_id)
     assert str(refused.value) == f"this is not the recording of session {session_id}"
 
 
-async def test_a_second_import_of_a_session_is_refused_and_changes_nothing(house: QuietHouse) -> None:
-    await import_files(house, recording())
-    before = await exported(house, "zip")
-    (house.home / "unpacked").rename(house.home / "old")
+async def test_a_second_import_of_a_session_is_refused_and_changes_nothing(local_server: QuietHouse) -> None:
+    await import_files(local_server, recording())
+    before = await exported(local_server, "zip")
+    (local_server.home / "unpacked").rename(local_server.home / "old")
     with pytest.raises(Conflict) as refused:
-        await import_files(house, recording())
+        await import_files(local_server, recording())
     assert str(refused.value) == f"session {SESSION} is here already"
-    assert await exported(house, "zip") == before
+    assert await exported(local_server, "zip") == before
 
 
 @pytest.mark.parametrize("with_files", [True, False])
 async def test_an_import_that_the_database_refuses_leaves_no_files(
-    house: QuietHouse, monkeypatch: pytest.MonkeyPatch, with_files: bool
+    local_server: QuietHouse, monkeypatch: pytest.MonkeyPatch, with_files: bool
 ) -> None:
     files = {name: data for name, data in recording().items() if with_files or "/" not in name}
 
@@ -301,20 +309,22 @@ async def test_an_import_that_the_database_refuses_leaves_no_files(
     with monkeypatch.context() as patch:
         patch.setattr(importing_recording, "import_appends", refuse)
         with pytest.raises(Conflict, match="the database refuses"):
-            await import_files(house, files)
-    assert leftover_files(house) == []
-    assert SESSION not in house.sessions.imported_ids
+            await import_files(local_server, files)
+    assert leftover_files(local_server) == []
+    assert SESSION not in local_server.sessions.imported_ids
 
 
-async def test_an_imported_session_can_be_read_after_a_restart(closed_house: QuietHouse) -> None:
-    async with closed_house.open():
-        await import_files(closed_house, two_segments())
-        first = await exported(closed_house, "zip")
-    async with closed_house.open():
-        session: Session = await closed_house.sessions.get(SESSION)
+async def test_an_imported_session_can_be_read_after_a_restart(closed_server: QuietHouse) -> None:
+    async with closed_server.open():
+        await import_files(closed_server, two_segments())
+        first = await exported(closed_server, "zip")
+    async with closed_server.open():
+        session: Session = await closed_server.sessions.get(SESSION)
         assert session.snapshot.title == "recorded"
-        assert await exported(closed_house, "zip") == first
-        assert [path.read_bytes() for path in closed_house.sessions.services.images.files(SESSION)] == [PIXEL]
+        assert await exported(closed_server, "zip") == first
+        assert [path.read_bytes() for path in closed_server.sessions.services.images.files(SESSION)] == [
+            PIXEL
+        ]
 
 
 def recorded_events(directory: Path, *more: bytes) -> RecordingEvents:

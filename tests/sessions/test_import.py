@@ -25,25 +25,27 @@ def entry(id: str, directory: Path, *workers: dict[str, Any], **more: Any) -> di
     return {**fields, "workers": list(workers), **more}
 
 
-async def import_entries(house: QuietHouse, *entries: Any) -> ImportResult:
-    return await import_sessions(house.sessions, house.records, entries)
+async def import_entries(local_server: QuietHouse, *entries: Any) -> ImportResult:
+    return await import_sessions(local_server.sessions, local_server.records, entries)
 
 
 @pytest.fixture
-def directory(house: QuietHouse) -> Path:
-    directory = house.workspace / "project"
+def directory(local_server: QuietHouse) -> Path:
+    directory = local_server.workspace / "project"
     directory.mkdir()
     return directory
 
 
-async def test_a_session_is_imported_with_its_workers_as_exited(house: QuietHouse, directory: Path) -> None:
+async def test_a_session_is_imported_with_its_workers_as_exited(
+    local_server: QuietHouse, directory: Path
+) -> None:
     agent = worker("a", agentId="scripted")
     saved = entry(UUID, directory, agent, worker(UUID, "terminal", name="bad\nname", agentId="scripted"))
-    imported = await import_entries(house, saved)
+    imported = await import_entries(local_server, saved)
     assert imported == ImportResult(
         taken=[ImportedSession(id=UUID, session_id=UUID, title="project", workers=2, notes=[])], left=[]
     )
-    session = await house.sessions.get(UUID)
+    session = await local_server.sessions.get(UUID)
     first, second = session.snapshot.workers.values()
     assert (first.type, first.name, first.role, first.agent_id) == ("agent", "Helper", "helper", "scripted")
     assert first.id == str(uuid.uuid5(NAMESPACE, f"{UUID}/a"))
@@ -56,28 +58,28 @@ async def test_a_session_is_imported_with_its_workers_as_exited(house: QuietHous
     assert second.id == UUID
     assert {first.state, second.state} == {WorkerState.EXITED}
     assert {first.workspace, second.workspace} == {str(directory)}
-    facts = await house.facts(session)
+    facts = await local_server.facts(session)
     start = SessionStart(session_type="quick", location_path=str(directory), title="project")
     assert facts[:2] == [start, SessionImported(original_id=UUID, created_at="2025")]
     assert [fact.type for fact in facts[2:]] == ["worker_spawning", "worker_ready", "worker_exited"] * 2
 
 
 async def test_a_session_is_imported_once_with_an_id_derived_from_its_old_one(
-    house: QuietHouse, directory: Path
+    local_server: QuietHouse, directory: Path
 ) -> None:
-    (taken,) = (await import_entries(house, entry("one", directory))).taken
+    (taken,) = (await import_entries(local_server, entry("one", directory))).taken
     assert taken.session_id == str(uuid.uuid5(NAMESPACE, "/one"))
-    again = await import_entries(house, entry("one", directory), entry("two", directory))
+    again = await import_entries(local_server, entry("one", directory), entry("two", directory))
     assert again.left == [SkippedEntry(id="one", reason=f"it exists already, as session {taken.session_id}")]
     assert [each.id for each in again.taken] == ["two"]
 
 
 async def test_an_entry_that_cannot_be_imported_is_reported_and_the_others_are_imported(
-    house: QuietHouse, directory: Path
+    local_server: QuietHouse, directory: Path
 ) -> None:
-    missing = house.workspace / "gone"
+    missing = local_server.workspace / "gone"
     imported = await import_entries(
-        house, 7, {"id": "x"}, entry("far", missing), {}, entry("good", directory)
+        local_server, 7, {"id": "x"}, entry("far", missing), {}, entry("good", directory)
     )
     assert [each.id for each in imported.taken] == ["good"]
     assert [each.id for each in imported.left] == ["entry 1", "x", "far", "entry 4"]
@@ -86,11 +88,11 @@ async def test_an_entry_that_cannot_be_imported_is_reported_and_the_others_are_i
 
 
 async def test_differences_between_an_entry_and_its_session_are_reported_as_notes(
-    house: QuietHouse, directory: Path
+    local_server: QuietHouse, directory: Path
 ) -> None:
     workers = [worker("a", agentId="lost"), worker("b", "toaster"), worker("c", "toaster", name="")]
     (taken,) = (
-        await import_entries(house, entry("s", directory, *workers, worker("d"), type="worktree"))
+        await import_entries(local_server, entry("s", directory, *workers, worker("d"), type="worktree"))
     ).taken
     assert taken.notes == [
         "its repository is not registered here: it is a quick session now",
@@ -99,15 +101,15 @@ async def test_differences_between_an_entry_and_its_session_are_reported_as_note
         "the worker c was left out: no type toaster here",
     ]
     assert taken.workers == 2
-    snapshot = (await house.sessions.get(taken.session_id)).snapshot
+    snapshot = (await local_server.sessions.get(taken.session_id)).snapshot
     assert (snapshot.type, snapshot.repo_id, snapshot.worktree_id) == ("quick", None, None)
 
 
 async def test_the_repository_of_a_worktree_session_is_found_by_id_or_by_path(
-    house: QuietHouse, directory: Path
+    local_server: QuietHouse, directory: Path
 ) -> None:
-    for id, path in (("other", house.workspace), ("repo", directory)):
-        await house.records.add_repository(
+    for id, path in (("other", local_server.workspace), ("repo", directory)):
+        await local_server.records.add_repository(
             Repository(id=id, path=str(path), name=id, created_at=1, updated_at=1)
         )
     entries = [
@@ -115,9 +117,9 @@ async def test_the_repository_of_a_worktree_session_is_found_by_id_or_by_path(
         entry("by place", directory, type="worktree", repositoryId="unknown", worktreeId="t"),
         entry("quick", directory, repositoryId="other", worktreeId="t"),
     ]
-    taken = (await import_entries(house, *entries)).taken
+    taken = (await import_entries(local_server, *entries)).taken
     assert [each.notes for each in taken] == [[], [], []]
-    snapshots = [(await house.sessions.get(each.session_id)).snapshot for each in taken]
+    snapshots = [(await local_server.sessions.get(each.session_id)).snapshot for each in taken]
     assert [(each.type, each.repo_id, each.worktree_id) for each in snapshots] == [
         ("worktree", "other", "t"),
         ("worktree", "repo", "t"),

@@ -41,14 +41,14 @@ async def timers(monkeypatch: pytest.MonkeyPatch) -> RecordedTimers:
 
 
 @pytest.fixture
-async def viewers(house: QuietHouse) -> AsyncIterator[ViewerPresence]:
+async def viewers(local_server: QuietHouse) -> AsyncIterator[ViewerPresence]:
     async with BackgroundTasks() as tasks:
         yield ViewerPresence(tasks)
 
 
 @pytest.fixture
-async def session(house: QuietHouse) -> Session:
-    return await house.session(on_last_disconnect="terminate")
+async def session(local_server: QuietHouse) -> Session:
+    return await local_server.session(on_last_disconnect="terminate")
 
 
 def is_over(snapshot: Snapshot) -> bool:
@@ -88,9 +88,9 @@ async def test_a_viewer_that_announces_its_leaving_ends_the_session_earlier(
 
 
 async def test_a_session_without_terminate_stays_active_without_viewers(
-    viewers: ViewerPresence, house: QuietHouse, timers: RecordedTimers
+    viewers: ViewerPresence, local_server: QuietHouse, timers: RecordedTimers
 ) -> None:
-    kept = await house.session()
+    kept = await local_server.session()
     with viewers.viewing(kept):
         pass
     viewers.schedule_early_end(kept)

@@ -107,10 +107,10 @@ async def test_a_damaged_recording_can_be_rebuilt(server: Server) -> None:
 
 
 async def test_the_metadata_of_a_busy_session_are_written_once_per_round(
-    house: QuietHouse, monkeypatch: pytest.MonkeyPatch
+    local_server: QuietHouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(recorder_module, "PAUSE_SECONDS", 3600.0)
-    recordings = house.sessions.services.recordings
+    recordings = local_server.sessions.services.recordings
     written: list[int] = []
     write_metadata = recordings.write_metadata
 
@@ -119,8 +119,8 @@ async def test_the_metadata_of_a_busy_session_are_written_once_per_round(
         written.append(snapshot.last_seq)
 
     monkeypatch.setattr(recordings, "write_metadata", write_and_note)
-    session = await house.session()
-    running = asyncio.ensure_future(SessionRecorder(house.sessions, house.records).run())
+    session = await local_server.session()
+    running = asyncio.ensure_future(SessionRecorder(local_server.sessions, local_server.records).run())
     async with asyncio.timeout(30):
         while not written:
             await session.log.append([said("one")])
@@ -131,12 +131,14 @@ async def test_the_metadata_of_a_busy_session_are_written_once_per_round(
     assert len(written) == 1
 
 
-async def test_events_from_memory_are_recorded_like_events_from_the_database(house: QuietHouse) -> None:
-    session = await house.session()
-    recordings = house.sessions.services.recordings
+async def test_events_from_memory_are_recorded_like_events_from_the_database(
+    local_server: QuietHouse,
+) -> None:
+    session = await local_server.session()
+    recordings = local_server.sessions.services.recordings
     await session.log.append([said("before the follower")])
     follower = session.log.follow(session.log.head)
-    running = asyncio.ensure_future(SessionRecorder(house.sessions, house.records).run())
+    running = asyncio.ensure_future(SessionRecorder(local_server.sessions, local_server.records).run())
     async with asyncio.timeout(30):
         for number in range(30):
             await session.log.append([said(f"{number} ☃")])
@@ -145,5 +147,5 @@ async def test_events_from_memory_are_recorded_like_events_from_the_database(hou
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
     assert follower.after < session.log.head
-    stored = [json.loads(wire) for wire in await house.sessions.store.encoded_events(session.id)]
+    stored = [json.loads(wire) for wire in await local_server.sessions.store.encoded_events(session.id)]
     assert lines_of(recordings.directory / session.id) == stored
