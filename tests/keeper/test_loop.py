@@ -53,7 +53,7 @@ class FloodedLoop:
 
 
 class RecordedPriority:
-    """Record the changes of the scheduling policy without changing that of event_loop process."""
+    """Records changes of the scheduling policy and does not change that of this process."""
 
     def __init__(self) -> None:
         self.is_batch = False

@@ -42,8 +42,8 @@ async def test_a_group_of_writes_waits_for_a_lock_once(tmp_path: Path) -> None:
         with closing(sqlite3.connect(path, isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
             first = asyncio.ensure_future(logs[0].append([said("first")]))
-            rest = [asyncio.ensure_future(log.append([said("more")])) for log in logs[1:]]
-            refused = await asyncio.gather(first, *rest, return_exceptions=True)
+            others = [asyncio.ensure_future(log.append([said("more")])) for log in logs[1:]]
+            refused = await asyncio.gather(first, *others, return_exceptions=True)
             other.execute("ROLLBACK")
         assert {type(each) for each in refused} == {Unavailable}
         assert database.writer.transactions.refused <= 2

@@ -1,4 +1,4 @@
-"""A commit whose response is lost with the connection is stored at most once."""
+"""A commit whose response is lost with the connection is never stored twice."""
 
 import asyncio
 import tempfile
@@ -20,8 +20,8 @@ from support.stories import START, said, spawning, texts
 @pytest.fixture
 def proxy(cluster: Cluster) -> Iterator[tuple[CuttingProxy, str]]:
     """Start a proxy. Yield it and the URL of a new database behind it."""
-    with tempfile.TemporaryDirectory() as name, cutting_proxy(Path(name), cluster.home) as made:
-        yield made, cluster.new_database().replace(str(cluster.home), name)
+    with tempfile.TemporaryDirectory() as name, cutting_proxy(Path(name), cluster.home) as proxy:
+        yield proxy, cluster.new_database().replace(str(cluster.home), name)
 
 
 async def new_log(database: Database) -> SessionLog:

@@ -52,12 +52,12 @@ async def test_messages_have_a_role_a_type_and_the_fields_of_their_type(local_se
     await local_server.agent(session)
     await turn(session, """[[chunk Hi]] [[plan one]] [[tool title=look 'rawInput={"a":1}']]""")
     messages = await local_server.messages(session)
-    user, *rest = messages
+    user, *others = messages
     assert (user["role"], user["type"]) == ("user", "text")
-    assert {"role": "agent", "type": "text", "text": "Hi", "partial": False} in rest
-    plan = next(each for each in rest if each["type"] == "plan")
+    assert {"role": "agent", "type": "text", "text": "Hi", "partial": False} in others
+    plan = next(each for each in others if each["type"] == "plan")
     assert (plan["role"], plan["steps"][0]["content"]) == ("system", "one")
-    tools = [each for each in rest if each["type"] == "tool"]
+    tools = [each for each in others if each["type"] == "tool"]
     assert [(each["role"], each["tool"], each["args"]) for each in tools] == [
         ("system", "look", {"a": 1})
     ] * 2

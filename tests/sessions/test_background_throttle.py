@@ -23,7 +23,7 @@ async def test_a_job_pauses_after_each_step_when_a_request_was_served_recently()
 
 
 def pauses_after_step(throttle: BackgroundThrottle) -> bool:
-    """Return whether the throttle must_wait after a step of a background job."""
+    """Return whether the throttle pauses after a step of a background job."""
 
     async def work() -> None:
         async with throttle.step():

@@ -1,4 +1,4 @@
-"""Workers that add_worker files: the diff of a work tree and a document. Each change is recorded once."""
+"""Workers that show files: the diff of a work tree and a document. Each change is recorded once."""
 
 import asyncio
 from collections.abc import Callable

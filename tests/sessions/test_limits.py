@@ -41,10 +41,10 @@ async def test_a_session_beyond_the_limit_is_refused_until_a_slot_is_free(
 
 async def test_concurrent_requests_do_not_exceed_the_limit_of_sessions(small_server: QuietHouse) -> None:
     async with small_server.open() as local_server:
-        made = await asyncio.gather(
+        results = await asyncio.gather(
             *(local_server.session("scripted") for _ in range(6)), return_exceptions=True
         )
-        assert sum(isinstance(each, TooMany) for each in made) == 4
+        assert sum(isinstance(each, TooMany) for each in results) == 4
 
 
 async def test_living_agents_count_against_the_limit_after_a_restart(small_server: QuietHouse) -> None:

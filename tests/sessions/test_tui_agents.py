@@ -127,8 +127,8 @@ async def test_a_long_text_with_many_lines_and_control_characters_arrives_as_one
     lines = [f"line {number} ☃ \tand more" for number in range(9000)]
     hostile = "\x1b[201~\rrm -rf /\r\x03\x04\x1b]0;x\x07\x9b31m"
     await talk.ask("\n".join([*lines, hostile, "end"]))
-    (got,) = journal_of(journal, "prompt")
-    assert got == "\n".join([*lines, "[201~\nrm -rf /\n]0;x31m", "end"])
+    (prompt,) = journal_of(journal, "prompt")
+    assert prompt == "\n".join([*lines, "[201~\nrm -rf /\n]0;x31m", "end"])
     (recorded,) = [e["data"]["text"] for e in await talk.events() if e["type"] == "user_prompt"]
     assert recorded.endswith(hostile + "\nend")
 
@@ -160,8 +160,8 @@ async def test_an_image_of_a_prompt_is_stored_and_its_path_is_pasted(server: Ser
     talk, journal = await begin(server, keys={"image": "@{path}"})
     image = await server.call("POST", f"{talk.path}/images", 201, content=png())
     await talk.ask("look at this", imageIds=[image["id"]])
-    (got,) = journal_of(journal, "prompt")
-    text, _, path = got.partition(" @")
+    (prompt,) = journal_of(journal, "prompt")
+    text, _, path = prompt.partition(" @")
     assert text == "look at this"
     assert Path(path).read_bytes() == png()
 
@@ -177,8 +177,8 @@ async def test_an_image_sent_to_a_terminal_is_stored_and_its_path_is_typed_once(
         async with asyncio.timeout(SECONDS):
             while not journal_of(journal, "prompt"):
                 await asyncio.sleep(0.02)
-    (got,) = journal_of(journal, "prompt")
-    path, _, words = got.partition(" ")
+    (prompt,) = journal_of(journal, "prompt")
+    path, _, words = prompt.partition(" ")
     assert words == "and this"
     assert Path(path).read_bytes() == png()
 

@@ -158,11 +158,11 @@ async def test_a_partly_created_worktree_with_a_commit_of_a_user_is_kept(worktre
     worktree.pending.save(worktree.pending_worktree())
     leave_a_checkout(worktree)
     (worktree.path / "file").write_text("precious")
-    made = worktree.repo.commit("work of a user", cwd=worktree.path)
+    commit = worktree.repo.commit("work of a user", cwd=worktree.path)
     (worktree.path / "file").write_text("and more")
     await worktree.recover()
     assert (worktree.path / "file").read_text() == "and more"
-    assert worktree.repo.git("rev-parse", "topic").strip() == made
+    assert worktree.repo.git("rev-parse", "topic").strip() == commit
     assert worktree.pending.list() == []
 
 

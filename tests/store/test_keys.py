@@ -26,8 +26,8 @@ def code(seconds: int = 600) -> LoginCode:
     return LoginCode(hash="c0de", scope="view", expires_at=clock.now_ms() + seconds * 1000)
 
 
-def device(found: LoginCode) -> Token:
-    return replace(LAPTOP, scope=found.scope, secret_hash="s")
+def device_of(code: LoginCode) -> Token:
+    return replace(LAPTOP, scope=code.scope, secret_hash="s")
 
 
 def answer(body: bytes = b"{}", key: str = "k") -> KeptAnswer[Token]:
@@ -57,10 +57,10 @@ async def test_tokens_that_expired_are_removed(credentials: CredentialStore) -> 
 
 async def test_a_login_code_is_redeemed_for_one_token_with_its_scope(credentials: CredentialStore) -> None:
     await credentials.add_code(code())
-    assert (await credentials.redeem_code("c0de", device)).scope == "view"
+    assert (await credentials.redeem_code("c0de", device_of)).scope == "view"
     assert [token.scope for token in await credentials.tokens()] == ["view"]
     with pytest.raises(NotFound):
-        await credentials.redeem_code("c0de", lambda found: replace(device(found), id="t2", hash="def"))
+        await credentials.redeem_code("c0de", lambda code: replace(device_of(code), id="t2", hash="def"))
     assert len(await credentials.tokens()) == 1
 
 
@@ -76,7 +76,7 @@ async def test_an_expired_login_code_is_refused(credentials: CredentialStore) ->
     await credentials.add_code(code(seconds=0))
     assert await credentials.codes() == []
     with pytest.raises(NotFound):
-        await credentials.redeem_code("c0de", device)
+        await credentials.redeem_code("c0de", device_of)
     assert await credentials.tokens() == []
 
 
@@ -84,7 +84,7 @@ async def test_a_login_code_stays_valid_when_its_token_cannot_be_stored(credenti
     await credentials.add_token(LAPTOP)
     await credentials.add_code(code())
     with pytest.raises(Exception, match=r"(?i)unique"):
-        await credentials.redeem_code("c0de", device)
+        await credentials.redeem_code("c0de", device_of)
     assert [found.hash for found in await credentials.codes()] == ["c0de"]
 
 
@@ -109,8 +109,8 @@ async def test_a_change_and_its_answer_are_stored_together_once(
 
 async def test_a_change_that_fails_stores_no_answer(credentials: CredentialStore, store: EventStore) -> None:
     with pytest.raises(NotFound):
-        await credentials.redeem_code("c0de", device, answer())
+        await credentials.redeem_code("c0de", device_of, answer())
     assert await store.stored_answer("k") is None
     await credentials.add_code(code())
-    await credentials.redeem_code("c0de", device, answer())
+    await credentials.redeem_code("c0de", device_of, answer())
     assert await store.stored_answer("k") is not None

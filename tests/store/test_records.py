@@ -1,4 +1,4 @@
-"""Records: repositories, settings and agents are stored, changed and removed; sessions keep theirs."""
+"""Records: repositories, settings and agents are stored, changed and removed."""
 
 import pytest
 from msgspec.structs import replace
