@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from bullpen.keeper.frames import VERSION
-from keeper.house import run_keeper
+from keeper.harness import run_keeper
 from support.commands import Bullpen
 from support.ports import free_port
 from support.server import Server, end_processes_of

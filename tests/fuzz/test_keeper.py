@@ -16,7 +16,7 @@ import pytest
 from hypothesis import strategies as st
 
 from bullpen.keeper.frames import VERSION, FrameDecoder, Tag, encode
-from keeper.house import House, gone
+from keeper.harness import KeeperHarness, has_ended
 from support.fuzzing import fuzz, mutated_bytes, mutated_json, replay
 from support.memory import peak, reset_peak
 
@@ -77,9 +77,9 @@ def encoded(frame: Any) -> bytes:
 class FuzzedKeeper:
     """A keeper with a bystander: a child that no input may affect."""
 
-    def __init__(self, house: House) -> None:
-        self.house = house
-        [self.path] = (house.home / "keeper").glob("*.sock")
+    def __init__(self, harness: KeeperHarness) -> None:
+        self.harness = harness
+        [self.path] = (harness.home / "keeper").glob("*.sock")
         self.pid: int = self.ask(Tag.STATUS)[0]["pid"]
         self.bystander: int = self.children()[BYSTANDER, 1]["pid"]
         self.written = 0
@@ -125,7 +125,7 @@ class FuzzedKeeper:
             assert tag != Tag.FAULT or isinstance(header["message"], str)
         children = self.children()
         assert children[BYSTANDER, 1]["pid"] == self.bystander
-        assert not gone(self.bystander)
+        assert not has_ended(self.bystander)
         self.written += 1
         write = {"worker": BYSTANDER, "run": 1, "writer": "a", "n": self.written}
         assert self.ask(Tag.WRITE, write, b"x\n")[1] == {"id": 7, "last": self.written}
@@ -159,15 +159,15 @@ def _frames(data: bytes) -> Iterator[tuple[int, dict[str, Any], bytes]]:
 def keeper(tmp_path: Path) -> Iterator[FuzzedKeeper]:
     home = tmp_path / "home"
     home.mkdir(mode=0o700)
-    house = House(home)
+    harness = KeeperHarness(home)
 
     async def start() -> None:
-        async with house.server():
-            await house.spawn(["cat"], BYSTANDER, tty=False)
+        async with harness.connect():
+            await harness.spawn(["cat"], BYSTANDER, tty=False)
 
     asyncio.run(start())
-    yield FuzzedKeeper(house)
-    house.close()
+    yield FuzzedKeeper(harness)
+    harness.close()
 
 
 def test_frames_that_once_failed_do_not_harm_the_keeper(keeper: FuzzedKeeper) -> None:

@@ -1,11 +1,11 @@
-"""S-08: no setting makes the server run a program, on any route by which git would read it."""
+"""No setting of git makes the server run a program, wherever git would read it."""
 
 import asyncio
 from pathlib import Path
 
 import pytest
 
-from git.sites import SITES, visit
+from git.git_callers import GIT_CALLERS, call_git
 from support.config_keys import PROGRAMS, SWITCHES, printed_keys, unknown_keys
 from support.planted_config import ROUTES, PlantedTrap, Route, call_plain_git
 
@@ -51,11 +51,11 @@ async def test_the_server_runs_no_program_that_is_set_by_this_route(
     for name, value in trap.env.items():
         monkeypatch.setenv(name, value)
     trap.forget()
-    for name, site in SITES.items():
+    for name, caller in GIT_CALLERS.items():
         async with asyncio.timeout(60):
-            refusal = await visit(site, trap)
+            refusal = await call_git(caller, trap)
         assert trap.what_ran() == set(), name
         assert refusal is None, name  # a call that fails early would prove nothing
     with capsys.disabled():
         print(f"\nserver: 0 of {len(trap.settings)} settings ran by {route.__name__}", end=" ")
-        print(f"at {len(SITES)} places", end=" ")
+        print(f"in {len(GIT_CALLERS)} functions", end=" ")

@@ -1,4 +1,4 @@
-"""What has changed in a work tree: every kind of change, any name, and never more than can be shown."""
+"""The changes of a work tree: every kind of change, any file name, and limits of size."""
 
 import asyncio
 import os
@@ -24,18 +24,18 @@ def repo(tmp_path: Path) -> Repo:
     return Repo(tmp_path / "repo")
 
 
-async def files_of(place: GitDirectories) -> dict[str, FileDiff]:
+async def changed_files(place: GitDirectories) -> dict[str, FileDiff]:
     return {file.path: file for file in (await read_diff(place)).files}
 
 
-def shuffle(repo: Repo, dice: random.Random) -> None:
-    """Twelve files changed in many ways: committed, staged, only in the work tree, or one over the other."""
+def make_random_changes(repo: Repo, dice: random.Random) -> None:
+    """Change twelve files at random, in a commit, in the index and in the work tree."""
     names = [f"f{number}" for number in range(12)]
     for number, name in enumerate(names):
         repo.write(name, NUMBERS + f"of {number}\n" * 5)
     repo.commit("all of them")
     repo.git("checkout", "-q", "-b", "topic")
-    for step in range(3):  # committed, staged, left
+    for step in range(3):  # committed, staged, unstaged
         for name in dice.sample(names, 6):
             change(repo, dice, name)
         if step < 2:
@@ -62,19 +62,19 @@ def change(repo: Repo, dice: random.Random, name: str) -> None:
 
 
 @pytest.mark.parametrize("seed", range(12))
-async def test_what_is_staged_is_what_status_says(repo: Repo, seed: int) -> None:
-    shuffle(repo, random.Random(seed))
+async def test_staged_and_unstaged_changes_equal_those_of_git_status(repo: Repo, seed: int) -> None:
+    make_random_changes(repo, random.Random(seed))
     lines = repo.git("status", "--porcelain", "--no-renames", "--untracked-files=all", "-z").split("\0")[:-1]
-    said = {line[3:]: (line[0] != " ", line[1] != " ") for line in lines if not line.startswith("??")}
+    status = {line[3:]: (line[0] != " ", line[1] != " ") for line in lines if not line.startswith("??")}
     tracked = await read_diff(repo.place)
-    told = {file.path: (file.staged, file.unstaged) for file in tracked.files}
-    assert told == {path: said.get(path, (False, False)) for path in told}
-    assert len(told) > 5
+    found = {file.path: (file.staged, file.unstaged) for file in tracked.files}
+    assert found == {path: status.get(path, (False, False)) for path in found}
+    assert len(found) > 5
     assert sorted(tracked.untracked) == sorted(line[3:] for line in lines if line.startswith("??"))
     assert tracked.branch == "topic"
 
 
-async def test_what_is_not_merged_is_staged_and_is_not(repo: Repo) -> None:
+async def test_an_unmerged_file_is_staged_and_unstaged(repo: Repo) -> None:
     repo.write("both", "one\n")
     repo.commit("first")
     repo.git("checkout", "-q", "-b", "topic")
@@ -85,11 +85,11 @@ async def test_what_is_not_merged_is_staged_and_is_not(repo: Repo) -> None:
     repo.commit("theirs")
     repo.git("checkout", "-q", "topic")
     repo.git("merge", "-q", "main", check=False)
-    both = (await files_of(repo.place))["both"]
+    both = (await changed_files(repo.place))["both"]
     assert (both.staged, both.unstaged) == (True, True)
 
 
-async def test_every_kind_of_change_is_told_by_its_word(repo: Repo) -> None:
+async def test_every_kind_of_change_has_its_status(repo: Repo) -> None:
     repo.write("changed", NUMBERS)
     repo.write("gone", "bye\n")
     repo.write("moved", NUMBERS + "and more\n")
@@ -104,9 +104,9 @@ async def test_every_kind_of_change_is_told_by_its_word(repo: Repo) -> None:
     repo.git("add", "added")
     (repo.path / "plain").unlink()
     os.symlink("changed", repo.path / "plain")
-    files = await files_of(repo.place)
-    told = {path: (file.status, file.additions, file.deletions, file.binary) for path, file in files.items()}
-    assert told == {
+    files = await changed_files(repo.place)
+    found = {path: (file.status, file.additions, file.deletions, file.binary) for path, file in files.items()}
+    assert found == {
         "added": ("added", 1, 0, False),
         "changed": ("modified", 1, 1, False),
         "gone": ("deleted", 0, 1, False),
@@ -129,43 +129,43 @@ NAMES = st.text(st.characters(blacklist_characters="/\0", codec="utf-8"), min_si
 
 @settings(max_examples=15, deadline=None)
 @given(names=st.lists(NAMES, min_size=1, max_size=4, unique_by=str.lower))
-def test_any_name_finds_its_patch(names: list[str], tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_a_file_of_any_name_has_its_patch(names: list[str], tmp_path_factory: pytest.TempPathFactory) -> None:
     repo = Repo(tmp_path_factory.mktemp("names") / "repo")
     for name in names:
         (repo.path / name).write_text(f"{name}\n")
     repo.git("add", "-A")
-    files = asyncio.run(files_of(repo.place))
+    files = asyncio.run(changed_files(repo.place))
     assert set(files) - {"readme.txt"} == set(names) - {"readme.txt"}
     for file in files.values():
         assert file.patch.startswith("diff --git ")
 
 
 async def test_the_base_is_where_the_branch_left_the_main_line(repo: Repo) -> None:
-    left = repo.git("rev-parse", "HEAD").strip()
+    base = repo.git("rev-parse", "HEAD").strip()
     place = repo.linked("topic")
     repo.write("on-main", "later\n")
-    repo.commit("main goes on")
+    repo.commit("later work on main")
     (place.work_tree / "mine").write_text("x\n")
     repo.commit("work", cwd=place.work_tree)
-    assert await find_base(place) == left
-    assert list(await files_of(place)) == ["mine"]
+    assert await find_base(place) == base
+    assert list(await changed_files(place)) == ["mine"]
     assert await find_base(repo.place) == repo.git("rev-parse", "HEAD").strip()
     with pytest.raises(NotFound, match="no commit nowhere"):
         await find_base(place, "nowhere")
 
 
-async def test_a_repository_without_a_commit_starts_from_nothing(tmp_path: Path) -> None:
+async def test_the_base_of_a_repository_without_a_commit_is_the_empty_tree(tmp_path: Path) -> None:
     repo = Repo(tmp_path / "repo")
     repo.git("update-ref", "-d", "HEAD")
     assert (await read_diff(repo.place)).base == EMPTY_TREE
-    assert (await files_of(repo.place))["readme.txt"].status == "added"
+    assert (await changed_files(repo.place))["readme.txt"].status == "added"
 
 
-async def test_what_is_too_large_is_cut_with_a_word(repo: Repo) -> None:
+async def test_a_patch_that_is_too_large_is_cut_with_a_note(repo: Repo) -> None:
     repo.write("large", "x" * 70 + "\n")
     repo.commit("second")
     repo.write("large", ("y" * 70 + "\n") * 10_000)
-    file = (await files_of(repo.place))["large"]
+    file = (await changed_files(repo.place))["large"]
     assert file.note == CUT
     assert file.additions == 10_000
     assert len(file.patch) <= MAX_PATCH_BYTES
@@ -174,29 +174,31 @@ async def test_what_is_too_large_is_cut_with_a_word(repo: Repo) -> None:
 
 @settings(max_examples=15, deadline=None)
 @given(content=st.text("ab\n\t ü\0\f", max_size=200).map(str.encode))
-def test_a_new_file_is_shown_as_git_would(content: bytes, tmp_path_factory: pytest.TempPathFactory) -> None:
-    ours = new_file(b"new", content)
+def test_a_new_file_is_shown_as_git_shows_it(
+    content: bytes, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    shown = new_file(b"new", content)
     repo = Repo(tmp_path_factory.mktemp("new") / "repo")
     (repo.path / "new").write_bytes(content)
     repo.git("add", "new")
     numbers = repo.git("diff", "--cached", "--numstat", "--", "new").split("\t")[:2]
-    expected = ["-", "-"] if ours.binary else [str(ours.additions), "0"]
+    expected = ["-", "-"] if shown.binary else [str(shown.additions), "0"]
     assert numbers == expected or (not content and numbers == ["0", "0"])
-    if not ours.binary and content:
-        theirs = repo.git("diff", "--cached", "--", "new")
-        assert ours.patch.partition("@@")[1:] == theirs.partition("@@")[1:]
+    if not shown.binary and content:
+        of_git = repo.git("diff", "--cached", "--", "new")
+        assert shown.patch.partition("@@")[1:] == of_git.partition("@@")[1:]
 
 
-def test_only_a_worktree_its_repository_knows_is_believed(repo: Repo, tmp_path: Path) -> None:
+def test_only_a_worktree_that_its_repository_lists_is_accepted(repo: Repo, tmp_path: Path) -> None:
     place = repo.linked("topic")
     assert find_git_directories(repo.path) == repo.place
     assert find_git_directories(repo.path / "deep" / "down") == repo.place
     assert find_git_directories(place.work_tree) == place
     assert find_git_directories(tmp_path / "elsewhere") is None
-    stranger = tmp_path / "stranger"
-    stranger.mkdir()
-    (stranger / ".git").write_text(f"gitdir: {place.git_dir}\n")
-    assert find_git_directories(stranger) is None
+    foreign = tmp_path / "foreign"
+    foreign.mkdir()
+    (foreign / ".git").write_text(f"gitdir: {place.git_dir}\n")
+    assert find_git_directories(foreign) is None
     inside = place.work_tree / "fake"
     Repo(inside)
     (inside / ".git" / "worktrees" / "x").mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""Git works on a repository as before, though it does not read the repository's configuration."""
+"""With an overlay, git works on a repository without reading the repository's configuration."""
 
 import asyncio
 import os
@@ -47,7 +47,7 @@ def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return home
 
 
-async def add(repo: Repo, branch: str, place: GitDirectories | None = None) -> GitDirectories:
+async def create_worktree(repo: Repo, branch: str, place: GitDirectories | None = None) -> GitDirectories:
     place = place or repo.place
     path = place.work_tree.with_name(branch)
     path.mkdir()
@@ -61,7 +61,7 @@ async def test_every_format_of_repository_works(tmp_path: Path, options: list[st
     path = tmp_path / "other"
     subprocess.run(["git", "init", "-q", "-b", "main", *options, path], env=ENVIRONMENT, check=True)
     repo = Repo(path)  # initialising again changes nothing
-    place = await add(repo, "topic")
+    place = await create_worktree(repo, "topic")
     (place.work_tree / "readme.txt").write_text("changed\n")
     assert [file.path for file in (await read_diff(place)).files] == ["readme.txt"]
     assert (await read_loss(place, "topic")).changes == [" M readme.txt"]
@@ -70,7 +70,7 @@ async def test_every_format_of_repository_works(tmp_path: Path, options: list[st
 
 
 async def test_a_new_worktree_names_the_repository_and_not_the_overlay(repo: Repo) -> None:
-    place = await add(repo, "topic")
+    place = await create_worktree(repo, "topic")
     assert (place.work_tree / ".git").read_text() == f"gitdir: {repo.git_dir}/worktrees/topic\n"
     assert repo.git("rev-parse", "--git-common-dir", cwd=place.work_tree).strip() == str(repo.git_dir)
     overlay = await OVERLAYS.prepare(repo.place)
@@ -80,15 +80,15 @@ async def test_a_new_worktree_names_the_repository_and_not_the_overlay(repo: Rep
 
 async def test_a_discarded_worktree_leaves_the_git_directory_as_it_was(repo: Repo) -> None:
     before = sorted(os.listdir(repo.git_dir))
-    path = (await add(repo, "topic")).work_tree
+    path = (await create_worktree(repo, "topic")).work_tree
     await discard_worktree(repo.place, path)
     assert not path.exists()
     assert sorted(os.listdir(repo.git_dir)) == before
 
 
 async def test_a_worktree_that_still_names_the_overlay_can_be_discarded(repo: Repo) -> None:
-    """A server that was killed while it made a worktree leaves it like this."""
-    place = await add(repo, "topic")
+    """A server that was killed while it created a worktree leaves it like this."""
+    place = await create_worktree(repo, "topic")
     overlay = await OVERLAYS.prepare(repo.place)
     (place.work_tree / ".git").write_text(f"gitdir: {overlay}/worktrees/topic\n")
     await discard_worktree(repo.place, place.work_tree)
@@ -107,7 +107,7 @@ async def test_a_worktree_of_a_sparse_repository_is_sparse_for_the_server_and_fo
     repo.commit("two directories")
     repo.git("sparse-checkout", "set", "wanted")
     assert (await read_status(repo.place)).changes == []
-    place = await add(repo, "topic")
+    place = await create_worktree(repo, "topic")
     assert sorted(os.listdir(place.work_tree)) == [".git", "readme.txt", "wanted"]
     assert (await read_status(place)).changes == []
     assert repo.git("config", "core.sparseCheckout", cwd=place.work_tree) == "true\n"
@@ -120,13 +120,13 @@ async def test_a_worktree_of_a_bare_repository_works(tmp_path: Path) -> None:
     bare = tmp_path / "project" / ".bare"
     repo.git("clone", "-q", "--bare", str(repo.path), str(bare))
     (bare.parent / ".git").write_text("gitdir: ./.bare\n")
-    place = await add(repo, "topic", GitDirectories.main(bare, bare.parent))
+    place = await create_worktree(repo, "topic", GitDirectories.main(bare, bare.parent))
     assert (await read_status(place)).changes == []
     path = bare.parent.with_name("main")
     path.mkdir()
     await add_worktree(
         GitDirectories.main(bare, bare.parent), path, "main"
-    )  # a bare repository has none checked out
+    )  # a bare repository has no branch checked out
 
 
 async def test_objects_of_another_repository_are_found(repo: Repo, tmp_path: Path) -> None:
@@ -136,12 +136,12 @@ async def test_objects_of_another_repository_are_found(repo: Repo, tmp_path: Pat
     assert (await read_status(GitDirectories.main(shared / ".git", shared))).changes == []
 
 
-async def test_a_shallow_clone_ends_where_it_was_cut(repo: Repo, tmp_path: Path) -> None:
+async def test_a_shallow_clone_is_read_up_to_its_boundary(repo: Repo, tmp_path: Path) -> None:
     repo.commit("second")
     shallow = tmp_path / "shallow"
     repo.git("clone", "-q", "--depth=1", f"file://{repo.path}", str(shallow))
-    said = await run_git(GitDirectories.main(shallow / ".git", shallow), "log", "--format=%s")
-    assert said.output == b"second\n"
+    result = await run_git(GitDirectories.main(shallow / ".git", shallow), "log", "--format=%s")
+    assert result.output == b"second\n"
 
 
 async def test_commits_ahead_and_behind_of_the_upstream_are_counted(repo: Repo, tmp_path: Path) -> None:
@@ -155,14 +155,14 @@ async def test_commits_ahead_and_behind_of_the_upstream_are_counted(repo: Repo, 
     assert (status.ahead, status.behind) == (2, 1)
 
 
-@pytest.mark.parametrize("of", ["user", "repository"])
-async def test_line_endings_are_converted_as_the_user_or_the_repository_wants(
-    repo: Repo, user: Path, of: str
+@pytest.mark.parametrize("level", ["user", "repository"])
+async def test_line_endings_are_converted_as_the_user_or_the_repository_configured(
+    repo: Repo, user: Path, level: str
 ) -> None:
-    file = user / ".gitconfig" if of == "user" else repo.git_dir / "config"
+    file = user / ".gitconfig" if level == "user" else repo.git_dir / "config"
     with file.open("a") as config:
         config.write("[core]\n\tautocrlf = true\n")
-    place = await add(repo, "topic")
+    place = await create_worktree(repo, "topic")
     assert (place.work_tree / "readme.txt").read_bytes() == b"hello\r\n"
     assert (await read_status(place)).changes == []
 
@@ -211,7 +211,7 @@ async def test_packed_refs_are_replaced_in_the_repository_and_not_in_the_overlay
     assert (await OVERLAYS.prepare(repo.place) / "packed-refs").is_symlink()
 
 
-async def test_refs_stay_right_while_an_agent_packs_them(repo: Repo) -> None:
+async def test_refs_stay_correct_while_an_agent_packs_them(repo: Repo) -> None:
     head = repo.git("rev-parse", "HEAD").strip()
     place = repo.linked("topic")
     work = "git pack-refs --all --prune; git branch -f theirs; git branch -D theirs"
@@ -220,9 +220,9 @@ async def test_refs_stay_right_while_an_agent_packs_them(repo: Repo) -> None:
     )
     try:
         for number in range(20):
-            await _patiently(create_branch, repo.place, f"kept-{number}", head)
-            await _patiently(create_branch, place, f"gone-{number}", head)
-            await _patiently(delete_branch, place, f"gone-{number}", head)
+            await _repeat_while_locked(create_branch, repo.place, f"kept-{number}", head)
+            await _repeat_while_locked(create_branch, place, f"gone-{number}", head)
+            await _repeat_while_locked(delete_branch, place, f"gone-{number}", head)
     finally:
         (repo.path / "stop").touch()
         agent.wait(60)
@@ -231,8 +231,8 @@ async def test_refs_stay_right_while_an_agent_packs_them(repo: Repo) -> None:
     assert await branch_head(repo.place, "kept-19") == head
 
 
-async def _patiently(change: Callable[..., Awaitable[None]], *arguments: object) -> None:
-    """Repeat a change that met a lock of the agent's git."""
+async def _repeat_while_locked(change: Callable[..., Awaitable[None]], *arguments: object) -> None:
+    """Repeat the change while a lock of the agent's git prevents it."""
     async with asyncio.timeout(60):
         while True:
             try:
@@ -242,7 +242,7 @@ async def _patiently(change: Callable[..., Awaitable[None]], *arguments: object)
                     raise
 
 
-async def test_a_configuration_that_cannot_be_read_is_said_in_a_sentence(repo: Repo) -> None:
+async def test_a_configuration_that_cannot_be_read_is_reported_with_its_path(repo: Repo) -> None:
     config = repo.git_dir / "config"
     config.write_text("[core\n")
     with pytest.raises(RemoteFault, match=r"repo/\.git/config cannot be read: bad config line 1"):
@@ -256,20 +256,20 @@ async def test_a_configuration_that_cannot_be_read_is_said_in_a_sentence(repo: R
         await read_status(repo.place)
 
 
-async def test_a_repository_or_user_without_a_configuration_is_no_fault(repo: Repo, user: Path) -> None:
+async def test_a_repository_or_a_user_without_a_configuration_is_accepted(repo: Repo, user: Path) -> None:
     (user / ".gitconfig").symlink_to("/dev/null")
     (repo.git_dir / "config").unlink()
     assert (await read_status(repo.place)).changes == []
 
 
-async def test_an_overlay_is_private_is_made_again_and_goes_with_its_worktree(
+async def test_an_overlay_is_private_rebuilt_when_damaged_and_removed_with_its_worktree(
     repo: Repo, tmp_path: Path
 ) -> None:
     overlays, directory = Overlays(), tmp_path / "overlays"
     overlays.keep_in(directory)
     place = repo.linked("topic")
-    kept, gone = await overlays.prepare(repo.place), await overlays.prepare(place)
-    assert {path.parent for path in (kept, gone)} == {directory}
+    kept, removed = await overlays.prepare(repo.place), await overlays.prepare(place)
+    assert {path.parent for path in (kept, removed)} == {directory}
     assert [path.stat().st_mode & 0o777 for path in (kept, kept / "config")] == [0o700, 0o600]
     (kept / "config").unlink()
     assert (await overlays.prepare(repo.place) / "config").exists()

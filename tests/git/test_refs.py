@@ -1,4 +1,4 @@
-"""S-09: names from outside are one thing or refused."""
+"""Names of branches, revisions and worktrees from requests are valid or refused."""
 
 import pytest
 
@@ -30,20 +30,20 @@ HOSTILE = [
 @pytest.mark.parametrize(
     "text", [*HOSTILE, ".git", ".", "a/.git", "a//b", "/a", "a/", "a.", "a.lock", "a.lock/b"]
 )
-def test_no_branch(text: str) -> None:
+def test_an_invalid_branch_name_is_refused(text: str) -> None:
     with pytest.raises(Invalid):
         check_branch(text)
 
 
 @pytest.mark.parametrize("text", ["@", "HEAD", "a@{1}", "a~1", "a^", "refs/heads/a"])
-def test_no_branch_but_perhaps_a_revision(text: str) -> None:
+def test_a_revision_expression_is_no_branch_name(text: str) -> None:
     with pytest.raises(Invalid):
         check_branch(text)
     assert check_revision(text) == text
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_no_revision(text: str) -> None:
+def test_an_invalid_revision_is_refused(text: str) -> None:
     with pytest.raises(Invalid):
         check_revision(text)
 
@@ -51,13 +51,13 @@ def test_no_revision(text: str) -> None:
 @pytest.mark.parametrize(
     "text", [*HOSTILE, ".git", ".", "a/b", "/etc", "a.lock", "a.", "é", "main", "~", "$(x)"]
 )
-def test_no_name(text: str) -> None:
+def test_an_invalid_worktree_name_is_refused(text: str) -> None:
     with pytest.raises(Invalid):
         check_name(text)
 
 
 @pytest.mark.parametrize("text", ["topic", "feat/login", "v1.2", "ünïcode", "a-b_c", "user/x.y"])
-def test_a_branch(text: str) -> None:
+def test_a_valid_branch_name_is_accepted(text: str) -> None:
     assert check_branch(text) == text
 
 

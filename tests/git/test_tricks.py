@@ -1,4 +1,4 @@
-"""S-08: nothing a repository carries makes the server run a program, at any place that calls git."""
+"""No content of a repository makes a function of the server that calls git run a program."""
 
 import ast
 import asyncio
@@ -9,7 +9,7 @@ import pytest
 
 from bullpen.domain.errors import BullpenError
 from bullpen.git.run import run_git
-from git.sites import SITES, visit
+from git.git_callers import GIT_CALLERS, call_git
 from support.tricks import TRICKS, Plant, Trap
 
 SRC = Path(__file__).parents[2] / "src" / "bullpen"
@@ -31,12 +31,12 @@ def callers_of(name: str) -> Iterator[str]:
                     yield f"{module}.{function.name}"
 
 
-def test_every_place_that_calls_git_is_tried() -> None:
-    assert set(callers_of("run_git")) == set(SITES)
+def test_every_function_that_calls_git_is_tested() -> None:
+    assert set(callers_of("run_git")) == set(GIT_CALLERS)
     assert set(callers_of("start_git")) == {"git.run.run_git", "git.overlays._parse"}
 
 
-def test_nobody_else_starts_git() -> None:
+def test_only_one_module_starts_git() -> None:
     started = [
         path.relative_to(SRC)
         for path in SRC.rglob("*.py")
@@ -46,24 +46,26 @@ def test_nobody_else_starts_git() -> None:
 
 
 @pytest.mark.parametrize("plant", TRICKS, ids=lambda plant: plant.__name__)
-def test_the_trick_works_on_plain_git(trap: Trap, plant: Plant) -> None:
+def test_a_hostile_repository_makes_plain_git_run_its_program(trap: Trap, plant: Plant) -> None:
     plant(trap)
-    where, call = trap.repo.path, TRICKS[plant]
+    directory, call = trap.repo.path, TRICKS[plant]
     if call[0].startswith("@"):
-        where, call = trap.linked.work_tree if call[0] == "@" else trap.repo.path / call[0][1:], call[1:]
+        directory, call = trap.linked.work_tree if call[0] == "@" else trap.repo.path / call[0][1:], call[1:]
     words = [word.format(top=trap.top, canary=trap.canary) for word in call]
-    trap.repo.git(*words, cwd=where, check=False)
+    trap.repo.git(*words, cwd=directory, check=False)
     assert trap.canary.exists()
 
 
 @pytest.mark.parametrize("plant", TRICKS, ids=lambda plant: plant.__name__)
-async def test_no_place_that_calls_git_falls_for_it(trap: Trap, plant: Plant) -> None:
+async def test_no_function_that_calls_git_runs_the_program_of_a_hostile_repository(
+    trap: Trap, plant: Plant
+) -> None:
     plant(trap)
     trap.canary.unlink(missing_ok=True)
-    for name, site in SITES.items():
+    for name, caller in GIT_CALLERS.items():
         async with asyncio.timeout(30):
-            await visit(site, trap)
-        assert not trap.canary.exists(), f"{name} fell for {plant.__name__}"
+            await call_git(caller, trap)
+        assert not trap.canary.exists(), f"{name} ran the program of {plant.__name__}"
 
 
 @pytest.mark.parametrize("verb", ["diff", "show", "log", "blame"])
@@ -75,7 +77,9 @@ async def test_a_ref_that_looks_like_an_option_is_a_ref(trap: Trap, verb: str) -
 
 
 @pytest.mark.parametrize("plant", TRICKS, ids=lambda plant: plant.__name__)
-async def test_what_shows_content_does_not_fall_for_it_either(trap: Trap, plant: Plant) -> None:
+async def test_no_command_that_shows_content_runs_the_program_of_a_hostile_repository(
+    trap: Trap, plant: Plant
+) -> None:
     plant(trap)
     trap.canary.unlink(missing_ok=True)
     for place in trap.places:
@@ -85,4 +89,4 @@ async def test_what_shows_content_does_not_fall_for_it_either(trap: Trap, plant:
             except BullpenError:
                 continue
             finally:
-                assert not trap.canary.exists(), f"git {words} fell for {plant.__name__}"
+                assert not trap.canary.exists(), f"git {words} ran the program of {plant.__name__}"

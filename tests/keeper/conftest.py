@@ -1,25 +1,24 @@
-"""A house of keepers, connected, whose processes end with the test."""
+"""Fixtures: a data directory with keepers and children, whose processes end with the test."""
 
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 
-from keeper.house import House
+from keeper.harness import KeeperHarness
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[House]:
-    """Nobody is connected yet."""
+def harness(tmp_path: Path) -> Iterator[KeeperHarness]:
     home = tmp_path / "home"
     home.mkdir(mode=0o700)
-    house = House(home)
-    yield house
-    house.close()
+    harness = KeeperHarness(home)
+    yield harness
+    harness.close()
 
 
 @pytest.fixture
-async def open_house(house: House) -> AsyncIterator[House]:
-    """Connected, with an accepting keeper."""
-    async with house.server():
-        yield house
+async def connected(harness: KeeperHarness) -> AsyncIterator[KeeperHarness]:
+    """Connect to an accepting keeper for the test."""
+    async with harness.connect():
+        yield harness

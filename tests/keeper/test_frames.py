@@ -1,4 +1,4 @@
-"""Frames: any values come back, however the bytes are cut."""
+"""Frames: any values are decoded as they were encoded, however the bytes are cut."""
 
 import json
 import struct
@@ -22,58 +22,58 @@ frames = st.tuples(
 
 
 @given(sent=st.lists(frames, max_size=6), cuts=st.lists(st.integers(1, 40), min_size=1, max_size=40))
-def test_frames_come_back_however_the_bytes_are_cut(
+def test_frames_are_decoded_however_the_bytes_are_cut(
     sent: list[tuple[int, dict[str, object], bytes]], cuts: list[int]
 ) -> None:
     data = b"".join(encode(*frame) for frame in sent)
-    decoder, received, position, turn = FrameDecoder(), [], 0, 0
+    decoder, received, position, round_ = FrameDecoder(), [], 0, 0
     while position < len(data):
-        step = cuts[turn % len(cuts)]
+        step = cuts[round_ % len(cuts)]
         received += list(decoder.feed(data[position : position + step]))
-        position, turn = position + step, turn + 1
+        position, round_ = position + step, round_ + 1
     assert received == sent
 
 
-def test_an_incomplete_frame_gives_nothing() -> None:
+def test_an_incomplete_frame_is_not_returned() -> None:
     decoder = FrameDecoder()
     whole = encode(Tag.WRITE, {"n": 1}, b"body")
     assert list(decoder.feed(whole[:-1])) == []
     assert list(decoder.feed(whole[-1:])) == [(Tag.WRITE, {"n": 1}, b"body")]
 
 
-def test_the_first_frame_waits_for_nothing_behind_it() -> None:
-    nonsense = encode(Tag.NOTICE, {})[:-2] + b"]]"
-    frames = FrameDecoder().feed(encode(Tag.WRITE, {"n": 1}, b"body") + nonsense)
+def test_the_first_frame_is_returned_before_the_next_one_is_decoded() -> None:
+    invalid = encode(Tag.NOTICE, {})[:-2] + b"]]"
+    frames = FrameDecoder().feed(encode(Tag.WRITE, {"n": 1}, b"body") + invalid)
     assert next(frames) == (Tag.WRITE, {"n": 1}, b"body")
     with pytest.raises(BadFrame):
         next(frames)
 
 
-def test_a_long_frame_in_many_pieces_is_put_together_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_frame_in_many_pieces_is_joined_once(monkeypatch: pytest.MonkeyPatch) -> None:
     unpacked = 0
 
     class Counting(struct.Struct):
-        def unpack_from(self, *where: Any) -> tuple[Any, ...]:
+        def unpack_from(self, *arguments: Any) -> tuple[Any, ...]:
             nonlocal unpacked
             unpacked += 1
-            return super().unpack_from(*where)
+            return super().unpack_from(*arguments)
 
     monkeypatch.setattr("bullpen.keeper.frames.PREFIX", Counting(PREFIX.format))
     whole, decoder = encode(Tag.WRITE, {}, bytes(1 << 20)), FrameDecoder()
     pieces = [whole[start : start + 4096] for start in range(0, len(whole), 4096)]
     frames = [frame for piece in pieces for frame in decoder.feed(piece)]
     assert frames == [(Tag.WRITE, {}, bytes(1 << 20))]
-    assert unpacked == 2  # when it began and when it had ended
+    assert unpacked == 2  # with its first piece and with its last
 
 
-def test_text_that_is_no_utf8_travels_in_a_header() -> None:
+def test_a_header_may_contain_text_that_is_not_utf8() -> None:
     name = b"caf\xe9".decode(errors="surrogateescape")
     assert list(FrameDecoder().feed(encode(Tag.SPAWN, {"argv": [name]}))) == [
         (Tag.SPAWN, {"argv": [name]}, b"")
     ]
 
 
-def test_a_frame_longer_than_allowed_is_not_sent() -> None:
+def test_a_frame_longer_than_allowed_is_not_encoded() -> None:
     with pytest.raises(ValueError, match="longer than"):
         encode(Tag.WRITE, {}, bytes(MAX_FRAME_BYTES))
 
@@ -96,8 +96,8 @@ def test_nonsense_is_refused(data: bytes) -> None:
         list(FrameDecoder().feed(data))
 
 
-def test_the_layout_is_as_documented() -> None:
-    """Keepers that run are older than this file: if this fails, the change is wrong, not the test."""
+def test_the_layout_of_frames_is_as_documented() -> None:
+    """Running keepers may be older than the server: if this test fails, the change is wrong."""
     frame = encode(3, {"worker": "w", "n": 7}, b"hi")
     header = b'{"worker":"w","n":7}'
     assert (

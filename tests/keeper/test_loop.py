@@ -1,4 +1,4 @@
-"""Whose turn it is: a flood is read all the time, and waits while somebody waits for an answer."""
+"""The event loop: floods are read continuously, and are delayed while an answer is expected."""
 
 import fcntl
 import os
@@ -11,17 +11,17 @@ import pytest
 from bullpen.keeper import loop
 from bullpen.keeper.loop import READABLE, EventLoop
 from bullpen.keeper.stream import READ_BYTES
-from keeper.streams import pipe_stream
+from keeper.pipe_streams import pipe_stream
 
-TURNS = 300
+MAX_CALLBACKS = 300
 
 
-class Scene:
-    """A loop with an endless flood and a pipe that can always be read, and what it did, in order."""
+class FloodedLoop:
+    """A loop with an endless flood and a pipe that is always readable. It records its callbacks in order."""
 
     def __init__(self) -> None:
         self.loop = EventLoop()
-        self.done: list[str] = []
+        self.calls: list[str] = []
         self._pipes = [os.pipe() for _ in range(2)]
         for _, end in self._pipes:
             os.write(end, b"x")
@@ -31,29 +31,29 @@ class Scene:
             os.close(fd)
 
     def watch(self, *, flood: Callable[[], None], event: Callable[[], None]) -> None:
-        (flooding, end), (asking, _) = self._pipes
+        (flooding, end), (readable, _) = self._pipes
 
-        def flow() -> None:
+        def refill() -> None:
             os.write(end, os.read(flooding, 1))
             flood()
 
-        self.loop.watch(flooding, READABLE, self._noting("flood", flow))
-        self.loop.watch(asking, READABLE, self._noting("event", event))
+        self.loop.watch(flooding, READABLE, self._recording("flood", refill))
+        self.loop.watch(readable, READABLE, self._recording("event", event))
         self.loop.start_flood(flooding, lambda: None)
-        self.loop.after_iteration = lambda: self.done.append("spoke")
+        self.loop.after_iteration = lambda: self.calls.append("iteration")
 
-    def _noting(self, word: str, then: Callable[[], None]) -> Callable[[int], None]:
+    def _recording(self, name: str, action: Callable[[], None]) -> Callable[[int], None]:
         def callback(_mask: int) -> None:
-            self.done.append(word)
-            if len(self.done) > TURNS:
+            self.calls.append(name)
+            if len(self.calls) > MAX_CALLBACKS:
                 self.loop.stop()
-            then()
+            action()
 
         return callback
 
 
-class NotedPriority:
-    """Notes the changes of the policy and leaves that of this process alone."""
+class RecordedPriority:
+    """Records changes of the scheduling policy and does not change that of this process."""
 
     def __init__(self) -> None:
         self.is_batch = False
@@ -65,45 +65,45 @@ class NotedPriority:
 
 
 @pytest.fixture(autouse=True)
-def priority(monkeypatch: pytest.MonkeyPatch) -> NotedPriority:
-    noted = NotedPriority()
-    monkeypatch.setattr(loop, "SchedulingPriority", lambda: noted)
-    return noted
+def priority(monkeypatch: pytest.MonkeyPatch) -> RecordedPriority:
+    recorded = RecordedPriority()
+    monkeypatch.setattr(loop, "SchedulingPriority", lambda: recorded)
+    return recorded
 
 
 @pytest.fixture
-def scene(priority: NotedPriority) -> Scene:
-    return Scene()
+def flooded(priority: RecordedPriority) -> FloodedLoop:
+    return FloodedLoop()
 
 
-def test_it_lets_others_run_while_it_reads_a_flood_and_nobody_waits(
-    scene: Scene, priority: NotedPriority
+def test_the_loop_lowers_its_priority_for_a_flood_until_an_answer_is_expected(
+    flooded: FloodedLoop, priority: RecordedPriority
 ) -> None:
-    scene.watch(flood=lambda: None, event=scene.loop.expect_answer)
-    scene.loop.run()
-    scene.close()
+    flooded.watch(flood=lambda: None, event=flooded.loop.expect_answer)
+    flooded.loop.run()
+    flooded.close()
     assert priority.changes[:2] == [True, False]
 
 
-def test_what_was_heard_is_answered_before_a_flood_is_read(scene: Scene) -> None:
-    scene.watch(flood=lambda: None, event=lambda: None)
-    scene.loop.run()
-    scene.close()
-    assert scene.done[:4] == ["event", "spoke", "flood", "spoke"]
+def test_events_are_answered_before_a_flood_is_read(flooded: FloodedLoop) -> None:
+    flooded.watch(flood=lambda: None, event=lambda: None)
+    flooded.loop.run()
+    flooded.close()
+    assert flooded.calls[:4] == ["event", "iteration", "flood", "iteration"]
 
 
 @pytest.mark.parametrize(
-    ("asks", "events_between_reads"),
+    ("expects_answer", "events_between_reads"),
     [
-        (lambda event: event == 1, 4),  # it waits for one answer
-        (lambda event: event % 7 == 1, 7),  # a key puts it off
-        (lambda event: True, 20),  # but not for ever
+        (lambda event: event == 1, 4),  # it expects one answer
+        (lambda event: event % 7 == 1, 7),  # every seventh event extends the delay
+        (lambda event: True, 20),  # the delay is limited
     ],
 )
 def test_a_flood_waits_for_an_answer_but_never_starves(
-    scene: Scene,
+    flooded: FloodedLoop,
     monkeypatch: pytest.MonkeyPatch,
-    asks: Callable[[int], bool],
+    expects_answer: Callable[[int], bool],
     events_between_reads: int,
 ) -> None:
     now = [0]  # counts events
@@ -119,72 +119,72 @@ def test_a_flood_waits_for_an_answer_but_never_starves(
 
     def next_event() -> None:
         now[0] += 1
-        if asks(now[0]):
-            scene.loop.expect_answer()
+        if expects_answer(now[0]):
+            flooded.loop.expect_answer()
 
-    scene.watch(flood=lambda: None, event=next_event)
-    scene.loop.run()
-    scene.close()
-    between = "".join(word[0] for word in scene.done if word != "spoke").split("f")
+    flooded.watch(flood=lambda: None, event=next_event)
+    flooded.loop.run()
+    flooded.close()
+    between = "".join(name[0] for name in flooded.calls if name != "iteration").split("f")
     assert {len(events) for events in between[1:-1]} == {events_between_reads}
 
 
-def test_floods_that_come_and_go_leave_one_timer(scene: Scene) -> None:
-    scene.watch(flood=lambda: None, event=lambda: None)
-    (flooding, _), _ = scene._pipes
+def test_repeated_floods_leave_one_timer(flooded: FloodedLoop) -> None:
+    flooded.watch(flood=lambda: None, event=lambda: None)
+    (flooding, _), _ = flooded._pipes
     for _ in range(10):
-        scene.loop.end_flood(flooding)
-        scene.loop.start_flood(flooding, lambda: None)
-    assert len(scene.loop._timers) == 1
-    scene.close()
+        flooded.loop.end_flood(flooding)
+        flooded.loop.start_flood(flooding, lambda: None)
+    assert len(flooded.loop._timers) == 1
+    flooded.close()
 
 
-def test_who_awaits_an_echo_stays_awake_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    now, turns = [0.0], [0]
+def test_the_loop_polls_while_it_expects_an_echo(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, iterations = [0.0], [0]
     monkeypatch.setattr(loop, "monotonic", lambda: now[0])
-    this = EventLoop()
+    event_loop = EventLoop()
 
-    def next_turn() -> None:
+    def count_iteration() -> None:
         now[0] += 0.0001
-        turns[0] += 1
-        if turns[0] == 2:
-            this.stop_spinning()
-            this.call_later(0, this.stop)
+        iterations[0] += 1
+        if iterations[0] == 2:
+            event_loop.stop_spinning()
+            event_loop.call_later(0, event_loop.stop)
 
-    this.after_iteration = next_turn
-    this.expect_answer()
-    this.run()
-    assert turns[0] == 3  # it looked again without an event, until the answer was there
+    event_loop.after_iteration = count_iteration
+    event_loop.expect_answer()
+    event_loop.run()
+    assert iterations[0] == 3  # it polled without an event until the answer was there
 
 
-def test_a_timer_that_was_cancelled_wakes_nobody() -> None:
-    this, turns = EventLoop(), [0]
+def test_a_cancelled_timer_does_not_wake_the_loop() -> None:
+    event_loop, iterations = EventLoop(), [0]
 
-    def next_turn() -> None:
-        turns[0] += 1
+    def count_iteration() -> None:
+        iterations[0] += 1
 
     for delay in (0.01, 0.02, 0.03):
-        this.call_later(delay, lambda: pytest.fail("it was cancelled")).cancel()
-    this.call_later(0.05, this.stop)
-    this.after_iteration = next_turn
-    this.run()
-    assert turns == [1]
+        event_loop.call_later(delay, lambda: pytest.fail("it was cancelled")).cancel()
+    event_loop.call_later(0.05, event_loop.stop)
+    event_loop.after_iteration = count_iteration
+    event_loop.run()
+    assert iterations == [1]
 
 
-class Crowd:
-    """A loop with one pipe that always has something to say, and one that it heeds."""
+class CrowdedLoop:
+    """A loop with a pipe that is always readable, and a pipe that it watches urgently."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(loop, "_CROWDED_INTERVAL", 3600.0)
         monkeypatch.setattr(loop, "_COALESCE_SECONDS", 3600.0)
         self.loop = EventLoop()
-        self.heard = 0
-        (self._talking, end), (self._heeded, self._wake) = os.pipe(), os.pipe()
+        self.reads = 0
+        (self._busy, end), (self._urgent, self._wake) = os.pipe(), os.pipe()
         os.write(end, b"x")
-        self._ends = [self._talking, end, self._heeded, self._wake]
-        self.loop.watch(self._talking, READABLE, self._hear)
-        self.loop.watch(self._heeded, READABLE, lambda _mask: self.loop.stop())
-        self.loop.watch_urgently(self._heeded)
+        self._ends = [self._busy, end, self._urgent, self._wake]
+        self.loop.watch(self._busy, READABLE, self._count_read)
+        self.loop.watch(self._urgent, READABLE, lambda _mask: self.loop.stop())
+        self.loop.watch_urgently(self._urgent)
 
     def wake(self) -> None:
         os.write(self._wake, b"x")
@@ -193,58 +193,60 @@ class Crowd:
         for fd in self._ends:
             os.close(fd)
 
-    def _hear(self, _mask: int) -> None:
-        self.heard += 1
-        if self.heard == TURNS:
+    def _count_read(self, _mask: int) -> None:
+        self.reads += 1
+        if self.reads == MAX_CALLBACKS:
             self.loop.stop()
 
 
-def test_in_a_crowd_it_naps_and_wakes_for_whom_it_heeds(monkeypatch: pytest.MonkeyPatch) -> None:
-    crowd = Crowd(monkeypatch)
+def test_a_crowded_loop_pauses_and_an_urgent_descriptor_wakes_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    crowd = CrowdedLoop(monkeypatch)
     alarm = threading.Timer(0.05, crowd.wake)
     alarm.start()
     crowd.loop.run()
     alarm.join()
     crowd.close()
-    assert crowd.heard < TURNS
+    assert crowd.reads < MAX_CALLBACKS
 
 
-def test_a_nap_ends_when_a_timer_is_due(monkeypatch: pytest.MonkeyPatch) -> None:
-    crowd = Crowd(monkeypatch)
+def test_a_pause_of_a_crowded_loop_ends_when_a_timer_is_due(monkeypatch: pytest.MonkeyPatch) -> None:
+    crowd = CrowdedLoop(monkeypatch)
     crowd.loop.call_later(0.05, crowd.loop.stop)
     crowd.loop.run()
     crowd.close()
-    assert crowd.heard < TURNS
+    assert crowd.reads < MAX_CALLBACKS
 
 
-def test_it_does_not_nap_while_somebody_waits_for_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_crowded_loop_does_not_pause_while_an_answer_is_expected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loop, "_ANSWER_SECONDS", 3600.0)
-    crowd = Crowd(monkeypatch)
+    crowd = CrowdedLoop(monkeypatch)
     crowd.loop.expect_answer()
     crowd.loop.run()
     crowd.close()
-    assert crowd.heard == TURNS
+    assert crowd.reads == MAX_CALLBACKS
 
 
-def test_it_does_not_nap_while_a_pipe_is_full(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_crowded_loop_does_not_pause_while_a_pipe_is_full(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr(loop, "_CROWDED_INTERVAL", 3600.0)
     monkeypatch.setattr(loop, "_COALESCE_SECONDS", 3600.0)
-    this = EventLoop()
-    this.call_later(5, this.stop)
-    said = 4 * READ_BYTES
-    stream, writing = pipe_stream(tmp_path / "full", this, on_terminal=False)
-    fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, said)
-    os.write(writing, bytes(said))
-    turns: list[int] = []
+    event_loop = EventLoop()
+    event_loop.call_later(5, event_loop.stop)
+    output_bytes = 4 * READ_BYTES
+    stream, writing = pipe_stream(tmp_path / "full", event_loop, on_terminal=False)
+    fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, output_bytes)
+    os.write(writing, bytes(output_bytes))
+    ends: list[int] = []
 
-    def next_turn() -> None:
-        turns.append(stream.spool.end)
-        if stream.spool.end == said:
-            this.stop()
+    def count_iteration() -> None:
+        ends.append(stream.spool.end)
+        if stream.spool.end == output_bytes:
+            event_loop.stop()
 
-    this.after_iteration = next_turn
-    this.run()
+    event_loop.after_iteration = count_iteration
+    event_loop.run()
     stream.close()
     stream.spool.close()
     os.close(writing)
-    assert turns == [READ_BYTES, 2 * READ_BYTES, 3 * READ_BYTES, said]
+    assert ends == [READ_BYTES, 2 * READ_BYTES, 3 * READ_BYTES, output_bytes]

@@ -1,4 +1,4 @@
-"""When the server is told what has grown: at once what was quiet, the rest by the spell."""
+"""When the keeper sends notices of growth: immediately for a quiet stream, and else once per interval."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -16,8 +16,8 @@ from bullpen.keeper.spool import SpoolWriter
 from bullpen.keeper.stream import MAX_NOTICE_BYTES, OutputStream
 
 
-class Speaker:
-    """A stream whose other end we hold."""
+class WrittenStream:
+    """An output stream to which the test writes."""
 
     def __init__(
         self, name: str, spool: SpoolWriter, loop: EventLoop, notices: GrowthNotices, on_terminal: bool
@@ -35,8 +35,8 @@ class Speaker:
             on_terminal=on_terminal,
         )
 
-    def say(self, words: bytes = b"x") -> None:
-        os.write(self._end, words)
+    def write(self, data: bytes = b"x") -> None:
+        os.write(self._end, data)
         assert self.stream.read()
 
     def close(self) -> None:
@@ -47,7 +47,7 @@ class Speaker:
 
 @pytest.fixture
 def notices(monkeypatch: pytest.MonkeyPatch, loop: EventLoop) -> GrowthNotices:
-    """A spell on a pipe or in a crowd never ends here, one on a terminal is over at once."""
+    """The interval of pipes and of many terminals never ends in the test; that of one terminal is 0."""
     monkeypatch.setattr(notices_module, "_PIPE_INTERVAL", 3600.0)
     monkeypatch.setattr(notices_module, "_SCREEN_INTERVAL", 3600.0)
     monkeypatch.setattr(notices_module, "_INTERVAL", 0.0)
@@ -60,159 +60,159 @@ def loop() -> EventLoop:
 
 
 @pytest.fixture
-def speaker(tmp_path: Path, notices: GrowthNotices) -> Iterator[Callable[[str, bool], Speaker]]:
+def make_stream(tmp_path: Path, notices: GrowthNotices) -> Iterator[Callable[[str, bool], WrittenStream]]:
     with ExitStack() as stack:
 
-        def make(name: str, on_terminal: bool) -> Speaker:
-            place = tmp_path / name
-            place.mkdir()
-            directory = os.open(place, os.O_RDONLY)
-            speaker = Speaker(name, SpoolWriter(directory), EventLoop(), notices, on_terminal)
-            stack.callback(speaker.close)
-            return speaker
+        def make(name: str, on_terminal: bool) -> WrittenStream:
+            directory = tmp_path / name
+            directory.mkdir()
+            fd = os.open(directory, os.O_RDONLY)
+            stream = WrittenStream(name, SpoolWriter(fd), EventLoop(), notices, on_terminal)
+            stack.callback(stream.close)
+            return stream
 
         yield make
 
 
-def told(notices: GrowthNotices) -> list[str]:
-    """Whom the next notice is about; the server sees it at once."""
+def noticed(notices: GrowthNotices) -> list[str]:
+    """Acknowledge the last notice, and return the streams in the next one."""
     notices.acknowledged()
     return [end[0] for _, header, _ in FrameDecoder().feed(notices.next()) for end in header["ends"]]
 
 
-def one_who_goes_on(notices: GrowthNotices, speaker: Callable[[str, bool], Speaker]) -> Speaker:
-    """An agent the server was just told of, and that has said more since."""
-    agent = speaker("agent", False)
-    agent.say()
-    assert told(notices) == ["agent"]
-    agent.say()
-    assert told(notices) == []
+def writing_agent(notices: GrowthNotices, make_stream: Callable[[str, bool], WrittenStream]) -> WrittenStream:
+    """Return an agent that has written more since a notice about it."""
+    agent = make_stream("agent", False)
+    agent.write()
+    assert noticed(notices) == ["agent"]
+    agent.write()
+    assert noticed(notices) == []
     return agent
 
 
-def test_what_goes_on_on_a_pipe_is_told_once_a_spell(
-    notices: GrowthNotices, speaker: Callable[[str, bool], Speaker]
+def test_a_pipe_that_keeps_growing_is_reported_once_per_interval(
+    notices: GrowthNotices, make_stream: Callable[[str, bool], WrittenStream]
 ) -> None:
-    agent = one_who_goes_on(notices, speaker)
-    agent.say()
-    assert told(notices) == []
+    agent = writing_agent(notices, make_stream)
+    agent.write()
+    assert noticed(notices) == []
 
 
-def test_what_goes_on_on_a_terminal_waits_for_no_pipe(
-    notices: GrowthNotices, speaker: Callable[[str, bool], Speaker]
+def test_a_terminal_does_not_wait_for_the_interval_of_a_pipe(
+    notices: GrowthNotices, make_stream: Callable[[str, bool], WrittenStream]
 ) -> None:
-    agent, terminal = speaker("agent", False), speaker("terminal", True)
-    agent.say()
-    assert told(notices) == ["agent"]
-    terminal.say()
-    assert told(notices) == ["terminal"]
+    agent, terminal = make_stream("agent", False), make_stream("terminal", True)
+    agent.write()
+    assert noticed(notices) == ["agent"]
+    terminal.write()
+    assert noticed(notices) == ["terminal"]
 
 
-def test_a_crowd_of_terminals_is_told_of_as_often_as_a_screen_is_drawn(
-    notices: GrowthNotices, loop: EventLoop, speaker: Callable[[str, bool], Speaker]
+def test_many_terminals_are_reported_once_per_screen_interval_except_for_answers(
+    notices: GrowthNotices, loop: EventLoop, make_stream: Callable[[str, bool], WrittenStream]
 ) -> None:
-    one, other = speaker("one", True), speaker("other", True)
-    one.say()
-    assert told(notices) == ["one"]
+    one, other = make_stream("one", True), make_stream("other", True)
+    one.write()
+    assert noticed(notices) == ["one"]
     loop.crowded = True
-    other.say()
-    assert told(notices) == []
+    other.write()
+    assert noticed(notices) == []
     notices.expect_answer([one.stream])
-    one.say()
-    assert told(notices) == ["one"], "an answer waits for no spell, and who gave none for it"
+    one.write()
+    assert noticed(notices) == ["one"], "an answer is sent at once, without the other terminal"
 
 
-def test_who_speaks_on_a_pipe_in_a_crowd_is_heard_sooner(
-    notices: GrowthNotices, loop: EventLoop, speaker: Callable[[str, bool], Speaker]
+def test_a_growing_pipe_is_reported_sooner_in_a_crowded_loop(
+    notices: GrowthNotices, loop: EventLoop, make_stream: Callable[[str, bool], WrittenStream]
 ) -> None:
-    agent, terminal = speaker("agent", False), speaker("terminal", True)
-    terminal.say()
-    assert told(notices) == ["terminal"]
+    agent, terminal = make_stream("agent", False), make_stream("terminal", True)
+    terminal.write()
+    assert noticed(notices) == ["terminal"]
     loop.crowded = True
-    terminal.say()
-    agent.say()
-    assert sorted(told(notices)) == ["agent", "terminal"]
+    terminal.write()
+    agent.write()
+    assert sorted(noticed(notices)) == ["agent", "terminal"]
     assert loop.coalesce_seconds == 0.0
 
 
-def test_who_was_answered_is_heard_at_once(
-    notices: GrowthNotices, speaker: Callable[[str, bool], Speaker]
+def test_the_answer_of_an_agent_to_input_is_reported_immediately(
+    notices: GrowthNotices, make_stream: Callable[[str, bool], WrittenStream]
 ) -> None:
-    agent = speaker("agent", False)
-    agent.say()
-    assert told(notices) == ["agent"]
+    agent = make_stream("agent", False)
+    agent.write()
+    assert noticed(notices) == ["agent"]
     notices.expect_answer([agent.stream])
-    agent.say()
-    assert told(notices) == ["agent"]
+    agent.write()
+    assert noticed(notices) == ["agent"]
 
 
-def test_what_was_said_before_the_input_is_no_answer(
-    notices: GrowthNotices, speaker: Callable[[str, bool], Speaker]
+def test_output_before_the_input_does_not_count_as_its_answer(
+    notices: GrowthNotices, make_stream: Callable[[str, bool], WrittenStream]
 ) -> None:
-    agent = one_who_goes_on(notices, speaker)
+    agent = writing_agent(notices, make_stream)
     notices.expect_answer([agent.stream])
-    assert told(notices) == []
-    agent.say()
-    assert told(notices) == ["agent"]
+    assert noticed(notices) == []
+    agent.write()
+    assert noticed(notices) == ["agent"]
 
 
-def given(notices: GrowthNotices) -> tuple[list[int] | None, bytes]:
-    """How many bytes of each the next notice brings, and the bytes."""
+def noticed_bytes(notices: GrowthNotices) -> tuple[list[int] | None, bytes]:
+    """Return the sizes and the output bytes in the next notice."""
     notices.acknowledged()
     [(_, header, body)] = FrameDecoder().feed(notices.next())
     return header.get("sizes"), body
 
 
-def test_what_a_terminal_says_comes_with_the_notice_as_long_as_it_is_short(
-    notices: GrowthNotices, speaker: Callable[[str, bool], Speaker]
+def test_short_output_of_a_terminal_is_included_in_the_notice(
+    notices: GrowthNotices, make_stream: Callable[[str, bool], WrittenStream]
 ) -> None:
-    terminal = speaker("terminal", True)
-    terminal.say(b"one ")
-    terminal.say(b"two")
-    assert given(notices) == ([7], b"one two")
-    terminal.say(b"three")
-    assert given(notices) == ([5], b"three")
-    terminal.say(bytes(MAX_NOTICE_BYTES - 1))
-    terminal.say(b"ab")
-    assert given(notices) == (None, b"")
-    terminal.say(b"four")
-    assert given(notices) == ([4], b"four")
+    terminal = make_stream("terminal", True)
+    terminal.write(b"one ")
+    terminal.write(b"two")
+    assert noticed_bytes(notices) == ([7], b"one two")
+    terminal.write(b"three")
+    assert noticed_bytes(notices) == ([5], b"three")
+    terminal.write(bytes(MAX_NOTICE_BYTES - 1))
+    terminal.write(b"ab")
+    assert noticed_bytes(notices) == (None, b"")
+    terminal.write(b"four")
+    assert noticed_bytes(notices) == ([4], b"four")
 
 
-def test_what_is_said_on_a_pipe_is_read_from_its_spool(
-    notices: GrowthNotices, speaker: Callable[[str, bool], Speaker]
+def test_output_of_a_pipe_is_not_included_in_the_notice(
+    notices: GrowthNotices, make_stream: Callable[[str, bool], WrittenStream]
 ) -> None:
-    agent = speaker("agent", False)
-    agent.say()
-    assert given(notices) == (None, b"")
+    agent = make_stream("agent", False)
+    agent.write()
+    assert noticed_bytes(notices) == (None, b"")
 
 
-def test_an_echo_comes_alone_and_what_nobody_waits_for_soon_after_it(
-    notices: GrowthNotices, loop: EventLoop, speaker: Callable[[str, bool], Speaker]
+def test_an_echo_is_reported_alone_and_other_output_shortly_after_it(
+    notices: GrowthNotices, loop: EventLoop, make_stream: Callable[[str, bool], WrittenStream]
 ) -> None:
-    others = [speaker(f"other{n}", True) for n in range(8)]
-    shell = speaker("shell", True)
+    others = [make_stream(f"other{n}", True) for n in range(8)]
+    shell = make_stream("shell", True)
     notices.expect_answer([shell.stream])
     for each in (*others, shell):
-        each.say(each.name.encode())
-    assert given(notices) == ([5], b"shell")
-    rest: list[list[str]] = []
+        each.write(each.name.encode())
+    assert noticed_bytes(notices) == ([5], b"shell")
+    later: list[list[str]] = []
 
-    def next_turn() -> None:
-        if names := told(notices):
-            rest.append(sorted(names))
+    def take_notice() -> None:
+        if names := noticed(notices):
+            later.append(sorted(names))
             loop.stop()
 
-    loop.after_iteration = next_turn
+    loop.after_iteration = take_notice
     loop.call_later(10, loop.stop)
-    loop.run()  # wakes by itself
-    assert rest == [[other.name for other in others]]
+    loop.run()  # a timer wakes it
+    assert later == [[other.name for other in others]]
 
 
-def test_what_nobody_waits_for_waits_while_an_echo_may_come_but_not_for_ever(
+def test_other_output_waits_for_an_expected_echo_up_to_a_limit(
     notices: GrowthNotices,
     loop: EventLoop,
-    speaker: Callable[[str, bool], Speaker],
+    make_stream: Callable[[str, bool], WrittenStream],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     now = [0]
@@ -224,24 +224,26 @@ def test_what_nobody_waits_for_waits_while_an_echo_may_come_but_not_for_ever(
     ):
         monkeypatch.setattr(module, name, value)
 
-    def told_in_the_next_turn(n: int) -> list[str]:
+    def noticed_in_the_next_iteration(n: int) -> list[str]:
         now[0] += n
         loop.expect_answer()
-        other.say()
+        other.write()
         notices._end_hold()
-        return told(notices)
+        return noticed(notices)
 
-    other = speaker("other", True)
-    assert told_in_the_next_turn(0) == ["other"], "after a silence"
-    assert [told_in_the_next_turn(1) for _ in range(12)] == 2 * [[], [], [], [], [], ["other"]]
+    other = make_stream("other", True)
+    assert noticed_in_the_next_iteration(0) == ["other"], (
+        "the first growth after a silence is reported at once"
+    )
+    assert [noticed_in_the_next_iteration(1) for _ in range(12)] == 2 * [[], [], [], [], [], ["other"]]
 
 
 def test_a_notice_is_the_json_that_the_manual_shows(
-    notices: GrowthNotices, speaker: Callable[[str, bool], Speaker]
+    notices: GrowthNotices, make_stream: Callable[[str, bool], WrittenStream]
 ) -> None:
-    terminal = speaker("terminal", True)
-    terminal.say(b"hello")
+    terminal = make_stream("terminal", True)
+    terminal.write(b"hello")
     assert notices.next() == encode(Tag.NOTICE, {"ends": [["terminal", 1, "out", 5]], "sizes": [5]}, b"hello")
     notices.acknowledged()
-    terminal.say(bytes(MAX_NOTICE_BYTES + 1))
+    terminal.write(bytes(MAX_NOTICE_BYTES + 1))
     assert notices.next() == encode(Tag.NOTICE, {"ends": [["terminal", 1, "out", 5 + MAX_NOTICE_BYTES + 1]]})

@@ -1,4 +1,4 @@
-"""Signals reach whoever wanted them, from the loop and not from wherever it was."""
+"""Signal handlers are called by the event loop, in an iteration."""
 
 import os
 import signal
@@ -11,7 +11,7 @@ from bullpen.keeper.signals import set_alarm
 
 
 @pytest.fixture(autouse=True)
-def as_before() -> Iterator[None]:
+def restore_signal_handlers() -> Iterator[None]:
     before = {number: signal.getsignal(number) for number in (signal.SIGALRM, signal.SIGUSR1)}
     yield
     signal.set_wakeup_fd(-1)
@@ -19,7 +19,7 @@ def as_before() -> Iterator[None]:
         signal.signal(number, handler)
 
 
-def test_whoever_wants_a_signal_is_called_in_a_turn() -> None:
+def test_a_signal_handler_is_called_in_an_iteration() -> None:
     loop = EventLoop()
     loop.signals.on(signal.SIGUSR1, loop.stop)
     os.kill(os.getpid(), signal.SIGUSR1)
@@ -35,7 +35,7 @@ def test_an_alarm_wakes_a_loop_whose_flood_has_stopped() -> None:
     loop.run()
 
 
-def test_an_alarm_that_nobody_waits_for_does_nothing() -> None:
+def test_an_unexpected_alarm_does_nothing() -> None:
     loop = EventLoop()
     set_alarm(0.001)
     loop.call_later(0.05, loop.stop)

@@ -1,4 +1,4 @@
-"""The spool: absolute offsets, whole segments dropped, nothing lost or doubled when the disk refuses."""
+"""The spool: absolute offsets, deletion of whole segments, and no loss or repetition on a full disk."""
 
 import errno
 import os
@@ -15,18 +15,18 @@ from bullpen.keeper.directories import open_directory, remove_tree
 from bullpen.keeper.spool import INDEX_ENTRY, NO_LIMIT, SpoolGone, SpoolReader, SpoolWriter
 
 
-def opened(path: Path) -> int:
+def open_fd(path: Path) -> int:
     return os.open(path, os.O_RDONLY | os.O_DIRECTORY)
 
 
-def writer_in(
+def open_writer(
     path: Path, segment: int = 100, retention: int = NO_LIMIT, size: tuple[int, int] = (0, 0)
 ) -> SpoolWriter:
-    return SpoolWriter(opened(path), segment=segment, retention=retention, size=size)
+    return SpoolWriter(open_fd(path), segment=segment, retention=retention, size=size)
 
 
 def numbered(start: int, count: int) -> bytes:
-    """Bytes that tell where they belong."""
+    """Return bytes of a pattern that depends on their offset."""
     return b"".join(b"%08d" % i for i in range(start // 8, start // 8 + count // 8 + 2))[start % 8 :][:count]
 
 
@@ -37,8 +37,8 @@ def read_all(reader: SpoolReader, offset: int, limit: int = 37) -> bytes:
     return data
 
 
-def test_what_is_written_is_read_back_by_absolute_offset(tmp_path: Path) -> None:
-    writer, reader = writer_in(tmp_path), SpoolReader(tmp_path)
+def test_written_bytes_are_read_by_their_absolute_offset(tmp_path: Path) -> None:
+    writer, reader = open_writer(tmp_path), SpoolReader(tmp_path)
     for start in range(0, 1000, 40):
         assert writer.append(numbered(start, 40)) == start + 40
     assert (writer.start, writer.end) == (0, 1000)
@@ -51,7 +51,7 @@ def test_what_is_written_is_read_back_by_absolute_offset(tmp_path: Path) -> None
 
 
 def test_segments_are_named_by_their_first_offset(tmp_path: Path) -> None:
-    writer = writer_in(tmp_path)
+    writer = open_writer(tmp_path)
     for _ in range(5):
         writer.append(bytes(60))
     assert sorted(path.name for path in tmp_path.glob("*.bin")) == [
@@ -62,8 +62,8 @@ def test_segments_are_named_by_their_first_offset(tmp_path: Path) -> None:
     ]
 
 
-def test_a_reader_at_the_end_sees_what_comes_in_this_segment_and_the_next(tmp_path: Path) -> None:
-    writer, reader = writer_in(tmp_path), SpoolReader(tmp_path)
+def test_a_reader_at_the_end_reads_later_bytes_of_this_segment_and_the_next(tmp_path: Path) -> None:
+    writer, reader = open_writer(tmp_path), SpoolReader(tmp_path)
     assert reader.read(0, 10) == b""
     writer.append(bytes(100))
     assert len(read_all(reader, 0)) == 100
@@ -74,8 +74,8 @@ def test_a_reader_at_the_end_sees_what_comes_in_this_segment_and_the_next(tmp_pa
     assert reader.read(104, 10) == b"more"
 
 
-def test_the_oldest_segments_go_beyond_the_retention(tmp_path: Path) -> None:
-    writer, reader = writer_in(tmp_path, retention=300), SpoolReader(tmp_path)
+def test_the_oldest_segments_are_deleted_beyond_the_retention(tmp_path: Path) -> None:
+    writer, reader = open_writer(tmp_path, retention=300), SpoolReader(tmp_path)
     for start in range(0, 2000, 50):
         writer.append(numbered(start, 50))
     assert 200 <= writer.end - writer.start <= 300
@@ -85,19 +85,19 @@ def test_the_oldest_segments_go_beyond_the_retention(tmp_path: Path) -> None:
         reader.read(writer.start - 1, 10)
 
 
-def test_a_reader_overtaken_by_the_retention_is_told(tmp_path: Path) -> None:
-    writer, reader = writer_in(tmp_path, retention=100), SpoolReader(tmp_path)
+def test_a_reader_that_is_overtaken_by_the_retention_gets_an_error(tmp_path: Path) -> None:
+    writer, reader = open_writer(tmp_path, retention=100), SpoolReader(tmp_path)
     writer.append(numbered(0, 100))
     assert reader.read(0, 50) == numbered(0, 50)
     for start in range(100, 1000, 100):
         writer.append(numbered(start, 100))
-    assert reader.read(50, 50) == numbered(50, 50), "the open segment can still be read"
+    assert reader.read(50, 50) == numbered(50, 50), "the open segment cannot be read"
     with pytest.raises(SpoolGone):
         reader.read(100, 50)
 
 
-def test_what_was_consumed_goes_in_whole_segments(tmp_path: Path) -> None:
-    writer, reader = writer_in(tmp_path), SpoolReader(tmp_path)
+def test_consumed_bytes_are_deleted_in_whole_segments(tmp_path: Path) -> None:
+    writer, reader = open_writer(tmp_path), SpoolReader(tmp_path)
     for start in range(0, 350, 50):
         writer.append(numbered(start, 50))
     writer.drop_before(199)
@@ -105,40 +105,40 @@ def test_what_was_consumed_goes_in_whole_segments(tmp_path: Path) -> None:
     writer.drop_before(10)
     assert reader.start == 100
     writer.drop_before(350)
-    assert reader.start == 300, "the segment being written stays"
+    assert reader.start == 300, "the open segment was deleted"
     for start in range(350, 450, 50):
         writer.append(numbered(start, 50))
     assert reader.start == 300
     assert read_all(reader, 300) == numbered(300, 150)
 
 
-def test_a_consumed_segment_that_was_being_written_goes_with_the_next(tmp_path: Path) -> None:
-    writer = writer_in(tmp_path)
+def test_an_open_segment_that_was_consumed_is_deleted_when_the_next_starts(tmp_path: Path) -> None:
+    writer = open_writer(tmp_path)
     writer.append(bytes(100))
     writer.drop_before(10**9)
-    assert writer.consumed == 100, "what is not yet there is not consumed"
+    assert writer.consumed == 100, "an offset beyond the end was consumed"
     writer.append(bytes(1))
     assert SpoolReader(tmp_path).start == 100
 
 
-def test_a_spool_that_was_removed_is_gone(tmp_path: Path) -> None:
+def test_reading_a_removed_spool_raises_an_error(tmp_path: Path) -> None:
     spool = tmp_path / "spool"
     spool.mkdir()
-    writer_in(spool).append(b"x")
+    open_writer(spool).append(b"x")
     reader = SpoolReader(spool)
-    remove_tree("spool", opened(tmp_path))
-    for look in (
+    remove_tree("spool", open_fd(tmp_path))
+    for access in (
         lambda: reader.read(0, 1),
         lambda: reader.start,
         lambda: reader.end,
         lambda: list(reader.index()),
     ):
         with pytest.raises(SpoolGone):
-            look()
+            access()
 
 
-def test_the_index_tells_when_bytes_came_and_at_what_size(tmp_path: Path) -> None:
-    writer, reader = writer_in(tmp_path, size=(80, 24)), SpoolReader(tmp_path)
+def test_the_index_has_the_times_of_bytes_and_the_window_sizes(tmp_path: Path) -> None:
+    writer, reader = open_writer(tmp_path, size=(80, 24)), SpoolReader(tmp_path)
     writer.append(bytes(10))
     writer.resize(100, 30)
     writer.append(bytes(95))
@@ -146,14 +146,14 @@ def test_the_index_tells_when_bytes_came_and_at_what_size(tmp_path: Path) -> Non
     writer.append(bytes(1))
     sizes = [(offset, cols, rows) for offset, _, cols, rows in reader.index() if cols]
     assert sizes == [(0, 80, 24), (10, 100, 30), (105, 120, 40), (105, 120, 40)], (
-        "each segment begins with its size"
+        "each segment must begin with its size"
     )
     times = [time for _, time, _, _ in reader.index()]
     assert times == sorted(times)
 
 
-def test_the_index_begins_with_what_holds_at_an_offset(tmp_path: Path) -> None:
-    writer, reader = writer_in(tmp_path, segment=1000, size=(80, 24)), SpoolReader(tmp_path)
+def test_the_index_from_an_offset_begins_with_the_entry_for_it(tmp_path: Path) -> None:
+    writer, reader = open_writer(tmp_path, segment=1000, size=(80, 24)), SpoolReader(tmp_path)
     writer.append(bytes(10))
     writer.resize(100, 30)
     writer.append(bytes(10))
@@ -164,7 +164,7 @@ def test_the_index_begins_with_what_holds_at_an_offset(tmp_path: Path) -> None:
     assert [(entry[0], *entry[2:]) for entry in reader.index(25)] == [(20, 120, 40)]
 
 
-def test_the_place_of_any_time_is_found_in_any_segment(tmp_path: Path) -> None:
+def test_the_offset_of_any_time_is_found_in_any_segment(tmp_path: Path) -> None:
     entries = [(10 * number, 1000 + 7 * number, 0, 0) for number in range(40)]
     for start in range(0, 400, 50):
         own = [INDEX_ENTRY.pack(*entry) for entry in entries if start <= entry[0] < start + 50]
@@ -176,7 +176,7 @@ def test_the_place_of_any_time_is_found_in_any_segment(tmp_path: Path) -> None:
         assert reader.offset_at(time) == expected
 
 
-def test_near_an_offset_only_what_follows_it_is_read(tmp_path: Path) -> None:
+def test_only_the_index_entries_near_and_after_an_offset_are_read(tmp_path: Path) -> None:
     count = 100_000
     for start in (0, count):
         entries = b"".join(
@@ -191,8 +191,8 @@ def test_near_an_offset_only_what_follows_it_is_read(tmp_path: Path) -> None:
         assert sum(1 for _ in near) == 2 * count - 1 - first
 
 
-def test_half_an_entry_at_the_end_of_the_index_is_not_read(tmp_path: Path) -> None:
-    writer, reader = writer_in(tmp_path, size=(80, 24)), SpoolReader(tmp_path)
+def test_an_incomplete_entry_at_the_end_of_the_index_is_not_read(tmp_path: Path) -> None:
+    writer, reader = open_writer(tmp_path, size=(80, 24)), SpoolReader(tmp_path)
     writer.append(b"x")
     whole = list(reader.index())
     with next(tmp_path.glob("*.idx")).open("ab") as index:
@@ -201,15 +201,15 @@ def test_half_an_entry_at_the_end_of_the_index_is_not_read(tmp_path: Path) -> No
 
 
 def test_time_entries_come_at_most_every_ten_milliseconds(tmp_path: Path) -> None:
-    writer, reader = writer_in(tmp_path, segment=1 << 20), SpoolReader(tmp_path)
+    writer, reader = open_writer(tmp_path, segment=1 << 20), SpoolReader(tmp_path)
     for _ in range(20_000):
         writer.append(b"x")
     times = [time for _, time, _, _ in reader.index()]
     assert all(later - earlier >= 10_000_000 for earlier, later in pairwise(times))
 
 
-def test_threads_may_read_while_it_is_written(tmp_path: Path) -> None:
-    writer, reader = writer_in(tmp_path, segment=1000), SpoolReader(tmp_path)
+def test_threads_can_read_a_spool_while_it_is_written(tmp_path: Path) -> None:
+    writer, reader = open_writer(tmp_path, segment=1000), SpoolReader(tmp_path)
     total, wrong = 200_000, []
 
     def follow(first: int) -> None:
@@ -231,11 +231,11 @@ def test_threads_may_read_while_it_is_written(tmp_path: Path) -> None:
     assert wrong == []
     before = len(os.listdir("/proc/self/fd"))
     reader.close()
-    assert len(os.listdir("/proc/self/fd")) == before - 1, "a reader has one descriptor"
+    assert len(os.listdir("/proc/self/fd")) == before - 1, "a reader must have one descriptor"
 
 
 @contextmanager
-def largest_file(size: int) -> Iterator[None]:
+def file_size_limit(size: int) -> Iterator[None]:
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:
@@ -244,11 +244,11 @@ def largest_file(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-@pytest.mark.parametrize("room", [0, 1, 19, 20, 21, 39, 50, 99])
-def test_a_refused_write_goes_on_where_it_stopped(tmp_path: Path, room: int) -> None:
-    writer, reader = writer_in(tmp_path), SpoolReader(tmp_path)
+@pytest.mark.parametrize("limit", [0, 1, 19, 20, 21, 39, 50, 99])
+def test_a_refused_write_continues_where_it_stopped(tmp_path: Path, limit: int) -> None:
+    writer, reader = open_writer(tmp_path), SpoolReader(tmp_path)
     writer.append(numbered(0, 30))
-    with largest_file(room):
+    with file_size_limit(limit):
         with pytest.raises(OSError, match=r"large|room"):
             for start in range(30, 1000, 30):
                 writer.append(numbered(start, 30))
@@ -267,9 +267,9 @@ def test_a_refused_write_goes_on_where_it_stopped(tmp_path: Path, room: int) -> 
         assert index.stat().st_size % INDEX_ENTRY.size == 0
 
 
-def test_a_size_that_could_not_be_noted_is_noted_later(tmp_path: Path) -> None:
-    writer, reader = writer_in(tmp_path, size=(80, 24)), SpoolReader(tmp_path)
-    with largest_file(INDEX_ENTRY.size + 3):
+def test_a_window_size_that_could_not_be_written_is_written_later(tmp_path: Path) -> None:
+    writer, reader = open_writer(tmp_path, size=(80, 24)), SpoolReader(tmp_path)
+    with file_size_limit(INDEX_ENTRY.size + 3):
         writer.resize(100, 30)
     writer.append(b"x")
     writer.write_index()
@@ -277,10 +277,10 @@ def test_a_size_that_could_not_be_noted_is_noted_later(tmp_path: Path) -> None:
     assert next(tmp_path.glob("*.idx")).stat().st_size == 2 * INDEX_ENTRY.size
 
 
-def test_a_spool_that_cannot_be_begun_leaves_nothing(tmp_path: Path) -> None:
+def test_a_spool_that_cannot_be_created_leaves_no_file(tmp_path: Path) -> None:
     before = len(os.listdir("/proc/self/fd"))
-    with largest_file(3), pytest.raises(OSError, match="room"):
-        writer_in(tmp_path)
+    with file_size_limit(3), pytest.raises(OSError, match="room"):
+        open_writer(tmp_path)
     assert list(tmp_path.iterdir()) == []
     assert len(os.listdir("/proc/self/fd")) == before
 
@@ -292,55 +292,55 @@ def test_planted_symlinks_are_not_followed(tmp_path: Path) -> None:
     (target / "precious").write_text("keep")
     (home / "directory").symlink_to(target)
     with pytest.raises(NotADirectoryError):
-        open_directory(opened(home), "directory")
+        open_directory(open_fd(home), "directory")
     (home / f"{0:020d}.idx").symlink_to(target / "precious")
     with pytest.raises(FileExistsError):
-        writer_in(home)
+        open_writer(home)
     (home / "tree").mkdir()
     (home / "tree" / "link").symlink_to(target)
-    remove_tree("tree", opened(home))
-    remove_tree("directory", opened(home))
+    remove_tree("tree", open_fd(home))
+    remove_tree("directory", open_fd(home))
     assert sorted(path.name for path in home.iterdir()) == [f"{0:020d}.idx"]
     assert (target / "precious").read_text() == "keep"
 
 
-def open_below(directory: Path) -> int:
-    """How many files there this process has open; other tests may have left others behind."""
+def count_open_files(directory: Path) -> int:
+    """Return how many files below the directory this process has open."""
     count = 0
     for name in os.listdir("/proc/self/fd"):
-        with suppress(FileNotFoundError):  # of the listing itself
+        with suppress(FileNotFoundError):  # the descriptor of the listing itself
             count += Path(os.readlink(f"/proc/self/fd/{name}")).is_relative_to(directory)
     return count
 
 
-def said_in(directory: Path) -> None:
-    writer = writer_in(directory)
-    writer.append(b"what was said")
+def write_spool(directory: Path) -> None:
+    writer = open_writer(directory)
+    writer.append(b"some output")
     writer.close()
 
 
 def test_a_closed_reader_still_reads_and_leaves_nothing_open(tmp_path: Path) -> None:
-    said_in(tmp_path)
+    write_spool(tmp_path)
     reader = SpoolReader(tmp_path)
-    assert reader.read(0, 4) == b"what"
-    assert open_below(tmp_path) == 1
+    assert reader.read(0, 4) == b"some"
+    assert count_open_files(tmp_path) == 1
     reader.close()
-    assert reader.read(5, 3) == b"was"
-    assert open_below(tmp_path) == 0
+    assert reader.read(5, 3) == b"out"
+    assert count_open_files(tmp_path) == 0
 
 
 def test_a_reader_that_is_dropped_leaves_nothing_open(tmp_path: Path) -> None:
-    said_in(tmp_path)
+    write_spool(tmp_path)
     reader = SpoolReader(tmp_path)
-    assert reader.read(0, 4) == b"what"
-    assert open_below(tmp_path) == 1
+    assert reader.read(0, 4) == b"some"
+    assert count_open_files(tmp_path) == 1
     del reader
-    assert open_below(tmp_path) == 0
+    assert count_open_files(tmp_path) == 0
 
 
-def test_what_could_not_be_indexed_is_given_up_with_the_spool(tmp_path: Path) -> None:
-    writer = writer_in(tmp_path, size=(80, 24))
-    with largest_file(INDEX_ENTRY.size + 3):
+def test_index_entries_that_could_not_be_written_are_dropped_when_the_spool_is_closed(tmp_path: Path) -> None:
+    writer = open_writer(tmp_path, size=(80, 24))
+    with file_size_limit(INDEX_ENTRY.size + 3):
         writer.resize(100, 30)
         assert writer.unindexed
         writer.close()
@@ -348,8 +348,8 @@ def test_what_could_not_be_indexed_is_given_up_with_the_spool(tmp_path: Path) ->
     assert next(tmp_path.glob("*.idx")).stat().st_size == INDEX_ENTRY.size
 
 
-def made_spool(directory: Path, *segments: tuple[int, int, list[tuple[int, int, int, int]]]) -> SpoolReader:
-    """A spool of segments, each with its start, its size and the entries of its index."""
+def make_spool(directory: Path, *segments: tuple[int, int, list[tuple[int, int, int, int]]]) -> SpoolReader:
+    """Write a spool of segments, each given by its start, its size and the entries of its index."""
     for start, size, entries in segments:
         (directory / f"{start:020d}.idx").write_bytes(b"".join(INDEX_ENTRY.pack(*entry) for entry in entries))
         (directory / f"{start:020d}.bin").write_bytes(numbered(start, size))
@@ -360,9 +360,9 @@ FIRST = [(0, 10, 80, 24), (4, 20, 0, 0), (4, 25, 100, 30), (7, 30, 0, 0)]
 SECOND = [(8, 40, 100, 30), (9, 50, 0, 0), (12, 60, 120, 40)]
 
 
-def test_the_index_from_an_offset_on_begins_with_what_holds_there(tmp_path: Path) -> None:
-    reader = made_spool(tmp_path, (0, 8, FIRST), (8, 8, SECOND))
-    for after, held, others in (
+def test_the_index_from_an_offset_begins_with_the_current_time_and_size(tmp_path: Path) -> None:
+    reader = make_spool(tmp_path, (0, 8, FIRST), (8, 8, SECOND))
+    for after, current, others in (
         (0, (0, 10, 80, 24), [*FIRST[1:], *SECOND]),
         (3, (0, 10, 80, 24), [*FIRST[1:], *SECOND]),
         (4, (4, 25, 100, 30), [*FIRST[3:], *SECOND]),
@@ -374,12 +374,12 @@ def test_the_index_from_an_offset_on_begins_with_what_holds_there(tmp_path: Path
         (12, (12, 60, 120, 40), []),
         (99, (12, 60, 120, 40), []),
     ):
-        assert list(reader.index(after)) == [held, *others], after
+        assert list(reader.index(after)) == [current, *others], after
     assert [(start, list(entries)) for start, entries in reader.segments()] == [(0, FIRST), (8, SECOND)]
 
 
-def test_near_an_offset_the_entries_are_as_they_were_written(tmp_path: Path) -> None:
-    reader = made_spool(tmp_path, (0, 8, FIRST), (8, 8, SECOND))
+def test_the_entries_near_an_offset_are_as_they_were_written(tmp_path: Path) -> None:
+    reader = make_spool(tmp_path, (0, 8, FIRST), (8, 8, SECOND))
     for offset, expected in (
         (0, [*FIRST, *SECOND]),
         (1, [*FIRST, *SECOND]),
@@ -392,7 +392,7 @@ def test_near_an_offset_the_entries_are_as_they_were_written(tmp_path: Path) -> 
 
 
 def test_the_first_byte_of_a_time_is_found(tmp_path: Path) -> None:
-    reader = made_spool(tmp_path, (0, 8, FIRST), (8, 8, SECOND))
+    reader = make_spool(tmp_path, (0, 8, FIRST), (8, 8, SECOND))
     for time, offset in ((0, 0), (10, 0), (11, 4), (25, 4), (26, 7), (31, 8), (51, 12), (60, 12), (61, None)):
         assert reader.offset_at(time) == offset, time
     (tmp_path / f"{0:020d}.idx").unlink()
@@ -401,14 +401,14 @@ def test_the_first_byte_of_a_time_is_found(tmp_path: Path) -> None:
     resized = tmp_path / "resized"
     resized.mkdir()
     entries = [(0, 1, 80, 24), (0, 2, 100, 30), (0, 3, 120, 40), (5, 4, 90, 20)]
-    assert [list(own) for _, own in made_spool(resized, (0, 9, entries)).segments()] == [entries]
+    assert [list(own) for _, own in make_spool(resized, (0, 9, entries)).segments()] == [entries]
     empty = tmp_path / "empty"
     empty.mkdir()
-    assert made_spool(empty, (0, 1, [])).offset_at(0) is None
+    assert make_spool(empty, (0, 1, [])).offset_at(0) is None
 
 
 def test_only_files_with_the_name_of_a_segment_are_read(tmp_path: Path) -> None:
-    reader = made_spool(tmp_path, (8, 4, [(8, 1, 0, 0)]))
+    reader = make_spool(tmp_path, (8, 4, [(8, 1, 0, 0)]))
     for name in ("7.bin", "+0000000000000000007.bin", f"{7:020d}.tmp", f"{1 << 63:020d}.bin", "x.bin"):
         (tmp_path / name).write_bytes(b"wrong")
     assert (reader.start, reader.end) == (8, 12)
@@ -416,8 +416,8 @@ def test_only_files_with_the_name_of_a_segment_are_read(tmp_path: Path) -> None:
     assert reader.end == (1 << 62) + 4
 
 
-def test_bytes_before_the_first_segment_are_gone_and_the_sentence_says_so(tmp_path: Path) -> None:
-    reader = made_spool(tmp_path, (8, 4, []))
+def test_bytes_before_the_first_segment_are_reported_as_gone(tmp_path: Path) -> None:
+    reader = make_spool(tmp_path, (8, 4, []))
     with pytest.raises(SpoolGone) as gone:
         reader.read(7, 1)
     assert str(gone.value) == f"offset 7 of {tmp_path} is gone, the oldest is 8"
@@ -428,16 +428,16 @@ def test_bytes_before_the_first_segment_are_gone_and_the_sentence_says_so(tmp_pa
     assert str(gone.value) == f"{tmp_path / 'nowhere'} is gone"
 
 
-def test_a_reader_goes_back_and_on_over_segments(tmp_path: Path) -> None:
-    reader = made_spool(tmp_path, (0, 8, []), (8, 8, []), (16, 4, []))
+def test_a_reader_reads_segments_in_any_order(tmp_path: Path) -> None:
+    reader = make_spool(tmp_path, (0, 8, []), (8, 8, []), (16, 4, []))
     for offset in (17, 0, 9, 7, 8, 16, 15, 19):
         assert reader.read(offset, 1) == numbered(offset, 1)
     assert reader.read(20, 1) == b""
-    assert reader.read(4, 99) == numbered(4, 4), "one segment at a time"
+    assert reader.read(4, 99) == numbered(4, 4), "a read must end with its segment"
 
 
 def test_a_new_spool_has_nothing_to_flush_and_its_files_are_private(tmp_path: Path) -> None:
-    writer = writer_in(tmp_path, size=(80, 24))
+    writer = open_writer(tmp_path, size=(80, 24))
     assert (writer.unwritten, writer.unindexed, writer.start, writer.end, writer.consumed) == (
         b"",
         b"",
@@ -451,7 +451,7 @@ def test_a_new_spool_has_nothing_to_flush_and_its_files_are_private(tmp_path: Pa
 
 
 def test_a_dropped_segment_takes_its_index_with_it(tmp_path: Path) -> None:
-    writer = writer_in(tmp_path)
+    writer = open_writer(tmp_path)
     for start in range(0, 300, 100):
         writer.append(numbered(start, 100))
     writer.drop_before(200)
@@ -459,9 +459,9 @@ def test_a_dropped_segment_takes_its_index_with_it(tmp_path: Path) -> None:
     assert writer.start == 200
 
 
-def test_each_size_that_could_not_be_noted_is_noted_later(tmp_path: Path) -> None:
-    writer = writer_in(tmp_path, size=(80, 24))
-    with largest_file(INDEX_ENTRY.size + 3):
+def test_every_window_size_that_could_not_be_written_is_written_later(tmp_path: Path) -> None:
+    writer = open_writer(tmp_path, size=(80, 24))
+    with file_size_limit(INDEX_ENTRY.size + 3):
         writer.resize(100, 30)
         writer.resize(120, 40)
         with pytest.raises(OSError, match="no room for the index") as refused:
@@ -472,8 +472,10 @@ def test_each_size_that_could_not_be_noted_is_noted_later(tmp_path: Path) -> Non
     assert [entry[2:] for entry in entries] == [(80, 24), (100, 30), (120, 40)]
 
 
-def test_a_segment_begins_with_the_size_that_holds_and_the_others_do_not_repeat_it(tmp_path: Path) -> None:
-    writer = writer_in(tmp_path, segment=10, size=(80, 24))
+def test_the_first_entry_of_a_segment_has_the_window_size_and_later_ones_do_not_repeat_it(
+    tmp_path: Path,
+) -> None:
+    writer = open_writer(tmp_path, segment=10, size=(80, 24))
     for _ in range(3):
         writer.append(bytes(10))
     writer.resize(100, 30)
@@ -488,11 +490,11 @@ def test_a_segment_begins_with_the_size_that_holds_and_the_others_do_not_repeat_
     ]
 
 
-def test_a_closed_writer_has_nothing_open_and_is_closed_twice(tmp_path: Path) -> None:
-    writer = writer_in(tmp_path, size=(80, 24))
-    assert open_below(tmp_path) == 3
+def test_a_closed_writer_has_no_open_file_and_can_be_closed_again(tmp_path: Path) -> None:
+    writer = open_writer(tmp_path, size=(80, 24))
+    assert count_open_files(tmp_path) == 3
     writer.unindexed = INDEX_ENTRY.pack(0, 0, 1, 1)
     writer.close()
     writer.close()
-    assert open_below(tmp_path) == 0
+    assert count_open_files(tmp_path) == 0
     assert next(tmp_path.glob("*.idx")).stat().st_size == 2 * INDEX_ENTRY.size

@@ -1,4 +1,4 @@
-"""A change that cannot be stored or acted upon: its caller is told, and the next change has its turn."""
+"""A change that cannot be stored or published: its caller gets the error, and the next change starts."""
 
 import asyncio
 from typing import Any
@@ -16,7 +16,7 @@ from bullpen.store.outbox import Numbers
 from support.stories import START, said, texts
 
 
-class Broken(Exception):
+class UnexpectedError(Exception):
     """An error that no part of the log expects."""
 
 
@@ -27,55 +27,55 @@ async def log(store: EventStore) -> SessionLog:
 
 @pytest.fixture
 async def reported() -> list[dict[str, Any]]:
-    """What the event loop's exception handler is told."""
+    """Return the contexts that the exception handler of the event loop receives."""
     contexts: list[dict[str, Any]] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: contexts.append(context))
     return contexts
 
 
-async def test_a_stored_change_succeeds_although_its_observer_raises(
+async def test_a_stored_change_succeeds_although_its_observer_raises_an_exception(
     log: SessionLog, store: EventStore, reported: list[dict[str, Any]]
 ) -> None:
-    def break_down(_: Snapshot) -> None:
-        raise Broken
+    def fail(_: Snapshot) -> None:
+        raise UnexpectedError
 
-    log.on_commit = break_down
+    log.on_commit = fail
     both = [asyncio.ensure_future(log.append([said(text)])) for text in ("a", "b")]
     async with asyncio.timeout(30):
         committed = await asyncio.gather(*both)
     assert [each.snapshot.last_seq for each in committed] == [2, 3]
     assert texts([event for event, _ in await store.events("s")]) == ["a", "b"]
-    told = {each["message"] for each in reported}
-    assert told == {"a stored change could not be acted upon"}, "the exception escaped from a callback"
+    messages = {each["message"] for each in reported}
+    assert messages == {"a stored change could not be acted upon"}, "the exception escaped from a callback"
 
 
-async def test_a_change_that_the_store_does_not_take_fails_and_the_next_one_is_stored(
+async def test_a_change_that_the_store_refuses_fails_and_the_next_one_is_stored(
     log: SessionLog, store: EventStore, monkeypatch: pytest.MonkeyPatch, reported: list[dict[str, Any]]
 ) -> None:
     commit = store.commit
 
     def refuse_first(append: Append, patient: bool = False) -> asyncio.Future[Numbers]:
         monkeypatch.setattr(store, "commit", commit)
-        raise Broken
+        raise UnexpectedError
 
     monkeypatch.setattr(store, "commit", refuse_first)
     both = [asyncio.ensure_future(log.append([said(text)])) for text in ("a", "b")]
     async with asyncio.timeout(30):
         first, second = await asyncio.gather(*both, return_exceptions=True)
-    assert isinstance(first, Broken)
+    assert isinstance(first, UnexpectedError)
     assert not isinstance(second, BaseException)
     assert texts([event for event, _ in await store.events("s")]) == ["b"]
     assert reported == []
 
 
-async def test_a_change_that_fails_when_it_is_tried_again_does_not_hold_up_the_next(
+async def test_a_change_whose_retry_fails_does_not_block_the_next(
     log: SessionLog, store: EventStore, monkeypatch: pytest.MonkeyPatch, reported: list[dict[str, Any]]
 ) -> None:
     commit = store.commit
 
     def refuse_again(append: Append, patient: bool = False) -> asyncio.Future[Numbers]:
         monkeypatch.setattr(store, "commit", commit)
-        raise Broken
+        raise UnexpectedError
 
     def refuse_for_now(append: Append, patient: bool = False) -> asyncio.Future[Numbers]:
         monkeypatch.setattr(store, "commit", refuse_again)
@@ -88,25 +88,25 @@ async def test_a_change_that_fails_when_it_is_tried_again_does_not_hold_up_the_n
     both = [asyncio.ensure_future(log.append([said(text)], patient=True)) for text in ("a", "b")]
     async with asyncio.timeout(30):
         first, second = await asyncio.gather(*both, return_exceptions=True)
-    assert isinstance(first, Broken)
+    assert isinstance(first, UnexpectedError)
     assert not isinstance(second, BaseException)
     assert texts([event for event, _ in await store.events("s")]) == ["b"]
     assert reported == []
 
 
-async def test_a_follower_whose_take_raises_gets_the_exception_and_the_others_get_the_event(
+async def test_a_follower_whose_callback_raises_gets_the_exception_and_others_get_the_event(
     log: SessionLog,
 ) -> None:
-    def break_down(_: object) -> bool:
-        raise Broken
+    def fail(_: object) -> bool:
+        raise UnexpectedError
 
-    broken, sound = log.follow(1), log.follow(1)
-    broken.enable_pacing(break_down)
-    waiting = [asyncio.ensure_future(anext(each)) for each in (broken, sound)]
+    failing, working = log.follow(1), log.follow(1)
+    failing.enable_pacing(fail)
+    waiting = [asyncio.ensure_future(anext(each)) for each in (failing, working)]
     while not log.paced_growth._listeners:
         await asyncio.sleep(0)
     await log.append([said("a")])
     async with asyncio.timeout(30):
         first, second = await asyncio.gather(*waiting, return_exceptions=True)
-    assert isinstance(first, Broken)
+    assert isinstance(first, UnexpectedError)
     assert not isinstance(second, BaseException) and second.last == 2

@@ -1,4 +1,4 @@
-"""The newest events in memory: a run without gaps that ends at the head."""
+"""The newest events in memory: consecutive events up to the head."""
 
 import pytest
 
@@ -15,7 +15,7 @@ def tail_of(count: int, head: int = 10) -> EventTail:
     return tail
 
 
-def test_any_part_of_it_is_read_in_order() -> None:
+def test_any_part_of_the_tail_is_read_in_order() -> None:
     tail = tail_of(5)
     assert (tail.start, tail.head) == (10, 15)
     for after in range(10, 16):
@@ -23,7 +23,7 @@ def test_any_part_of_it_is_read_in_order() -> None:
             assert tail.between(after, until) == numbered(after + 1, until - after)
 
 
-def test_the_oldest_leave_when_there_are_too_many_or_they_are_too_heavy() -> None:
+def test_the_oldest_events_are_dropped_beyond_the_limits_of_count_and_size() -> None:
     tail = tail_of(MAX_EVENTS, head=0)
     assert tail.start == 0
     tail.extend([b"x"])
@@ -39,7 +39,7 @@ def test_the_oldest_leave_when_there_are_too_many_or_they_are_too_heavy() -> Non
     assert heavy.between(4, 5) == [b"z"]
 
 
-def test_a_reader_takes_at_most_one_event_more_than_it_asked_for() -> None:
+def test_a_read_returns_at_most_one_event_beyond_its_size_limit() -> None:
     tail = EventTail(0)
     tail.extend([b"12345"] * 4)
     for most, count in ((0, 1), (4, 1), (5, 2), (9, 2), (10, 3), (99, 4)):
@@ -48,7 +48,7 @@ def test_a_reader_takes_at_most_one_event_more_than_it_asked_for() -> None:
 
 
 @pytest.mark.parametrize("head", [15, 100])
-def test_a_tail_that_skips_forgets_everything(head: int) -> None:
+def test_a_tail_that_skips_ahead_drops_all_events(head: int) -> None:
     tail = tail_of(5)
     tail.skip_to(head)
     assert (tail.start, tail.head, tail.between(head, head)) == (head, head, [])

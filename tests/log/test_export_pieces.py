@@ -1,4 +1,4 @@
-"""Recordings on their way out, piece by piece: whole, in order, and covered where they tell secrets."""
+"""Recordings are exported in pieces: complete, in order, and with secrets covered."""
 
 import json
 import struct
@@ -14,11 +14,11 @@ from bullpen.wire.redaction import Redaction
 
 ENTRY = struct.Struct("!QqHH")
 SECOND = 10**9
-TIME = 1_767_225_600 * SECOND
+START_NS = 1_767_225_600 * SECOND
 
 
 def spool(directory: Path, data: bytes, *entries: tuple[int, int, int, int], start: int = 0) -> Path:
-    index = b"".join(ENTRY.pack(offset, TIME + time, cols, rows) for offset, time, cols, rows in entries)
+    index = b"".join(ENTRY.pack(offset, START_NS + time, cols, rows) for offset, time, cols, rows in entries)
     (directory / f"{start:020d}.idx").write_bytes(index)
     (directory / f"{start:020d}.bin").write_bytes(data)
     return directory
@@ -28,7 +28,7 @@ def pattern(size: int) -> bytes:
     return b"".join(b"%07d\n" % number for number in range(size // 8 + 1))[:size]
 
 
-def test_any_part_is_read_whole_in_pieces(tmp_path: Path) -> None:
+def test_any_part_of_a_recording_is_read_completely_in_pieces(tmp_path: Path) -> None:
     data = pattern(2 * PIECE_BYTES + 100)
     recording = Recording(spool(tmp_path, data))
     for start, end in (
@@ -48,18 +48,18 @@ def test_any_part_is_read_whole_in_pieces(tmp_path: Path) -> None:
 
 
 def cast(recording: Recording) -> tuple[dict[str, Any], list[list[Any]]]:
-    head, *said = (json.loads(line) for line in b"".join(cast_lines(recording, "a title")).splitlines())
-    return head, said
+    header, *entries = (json.loads(line) for line in b"".join(cast_lines(recording, "a title")).splitlines())
+    return header, entries
 
 
 def test_a_cast_has_each_byte_at_the_time_of_its_entry(tmp_path: Path) -> None:
     entries = [(0, 0, 80, 24), (2, SECOND, 0, 0), (4, 2 * SECOND, 100, 30), (4, 3 * SECOND, 0, 0)]
-    head, said = cast(Recording(spool(tmp_path, b"abcdef", *entries)))
-    assert head["title"] == "a title"
-    assert said == [[0, "o", "ab"], [1, "o", "cd"], [2, "r", "100x30"], [3, "o", "ef"]]
+    header, found = cast(Recording(spool(tmp_path, b"abcdef", *entries)))
+    assert header["title"] == "a title"
+    assert found == [[0, "o", "ab"], [1, "o", "cd"], [2, "r", "100x30"], [3, "o", "ef"]]
 
 
-def test_a_cast_ends_where_the_recording_ended_when_it_was_opened(tmp_path: Path) -> None:
+def test_a_cast_ends_at_the_end_of_the_recording_when_it_was_opened(tmp_path: Path) -> None:
     recording = Recording(spool(tmp_path, b"abcd", (0, 0, 80, 24)))
     with open(tmp_path / f"{0:020d}.bin", "ab") as file:
         file.write(b"later")
@@ -67,15 +67,15 @@ def test_a_cast_ends_where_the_recording_ended_when_it_was_opened(tmp_path: Path
     assert list(Recording(tmp_path / "nowhere").index()) == []
 
 
-def test_the_output_of_a_moment_begins_where_the_next_entry_says(tmp_path: Path) -> None:
+def test_the_offset_of_a_time_is_that_of_the_next_index_entry(tmp_path: Path) -> None:
     recording = Recording(spool(tmp_path, b"abcdef", (0, 0, 80, 24), (4, 10, 0, 0), (9, 20, 0, 0)))
-    offsets = [recording.offset_at(TIME + time) for time in (-1, 0, 1, 10, 11, 20, 21)]
+    offsets = [recording.offset_at(START_NS + time) for time in (-1, 0, 1, 10, 11, 20, 21)]
     assert offsets == [0, 0, 4, 4, 6, 6, 6]  # never beyond the end
-    assert Recording(tmp_path / "nowhere").offset_at(TIME) == 0
+    assert Recording(tmp_path / "nowhere").offset_at(START_NS) == 0
 
 
 @pytest.mark.parametrize("size", [10, MARGIN_BYTES, 3 * MARGIN_BYTES])
-def test_a_secret_is_covered_wherever_it_is_read_from(tmp_path: Path, size: int) -> None:
+def test_a_secret_is_covered_at_whatever_offset_a_read_starts(tmp_path: Path, size: int) -> None:
     before, secret = pattern(size), b"sk-secret"
     data = before + secret + pattern(size)
     recording = RedactedRecording(spool(tmp_path, data), Redaction([r"sk-\w+"]))
@@ -96,8 +96,8 @@ def test_a_secret_is_covered_wherever_it_is_read_from(tmp_path: Path, size: int)
         ([], []),
     ],
 )
-def test_an_entry_that_goes_back_or_leads_far_ahead_is_left_out(
+def test_index_entries_that_go_back_or_far_ahead_are_skipped(
     entries: list[tuple[int, int]], kept: list[int]
 ) -> None:
     index = [(offset, time, 80, 24) for offset, time in entries]
-    assert list(consistent_entries(index)) == [index[place] for place in kept]
+    assert list(consistent_entries(index)) == [index[number] for number in kept]

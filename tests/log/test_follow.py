@@ -1,4 +1,4 @@
-"""Followers: every event once, in order, from any number on; batches that are shared and paced."""
+"""Followers: each gets every event once and in order; batches are shared and rate-limited."""
 
 import asyncio
 import gc
@@ -38,7 +38,7 @@ def seqs(batches: list[EventBatch]) -> list[int]:
     return numbers
 
 
-async def test_a_follower_gets_what_was_and_what_comes(log: SessionLog) -> None:
+async def test_a_follower_gets_past_and_new_events(log: SessionLog) -> None:
     await log.append([said("before")])
     follower = log.follow(0)
     assert seqs([await anext(follower)]) == [1, 2]
@@ -56,19 +56,21 @@ async def test_a_follower_starts_after_any_number(log: SessionLog) -> None:
 
 
 @pytest.mark.parametrize("after", [-1, 2, 1000])
-async def test_a_number_the_log_never_gave_out_means_subscribe_again(log: SessionLog, after: int) -> None:
+async def test_following_after_an_unknown_number_is_refused(log: SessionLog, after: int) -> None:
     with pytest.raises(Invalid, match="subscribe again"):
         log.follow(after)
 
 
-async def test_a_long_past_comes_in_pages_from_the_database(store: EventStore) -> None:
+async def test_many_past_events_are_read_in_pages_from_the_database(store: EventStore) -> None:
     log = await SessionLog.create(store, "s", [Draft(START), *(said(str(n)) for n in range(2499))])
     batches = await read_to(log.follow(0), 2500)
     assert seqs(batches) == list(range(1, 2501))
     assert [len(batch.encoded) for batch in batches] == [1000, 1000, 500]
 
 
-async def test_past_and_present_join_without_a_seam(log: SessionLog, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_past_events_and_new_events_join_without_a_gap(
+    log: SessionLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(event_tail, "MAX_EVENTS", 50)
     first = log.follow(0)
     for n in range(40):
@@ -87,14 +89,14 @@ async def test_the_same_event_has_the_same_bytes_from_memory_and_from_the_databa
     assert from_memory == await store.encoded_events("s")
 
 
-async def test_those_who_stand_together_share_one_batch(log: SessionLog) -> None:
+async def test_followers_at_the_same_position_share_one_batch(log: SessionLog) -> None:
     followers = [log.follow(1) for _ in range(20)]
     await log.append([said("a")])
     batches = [await anext(follower) for follower in followers]
     assert all(batch is batches[0] for batch in batches)
 
 
-async def test_a_slow_follower_slows_nobody_and_misses_nothing(log: SessionLog) -> None:
+async def test_a_slow_follower_does_not_delay_others_and_misses_no_event(log: SessionLog) -> None:
     slow, fast = log.follow(1), log.follow(1)
     for n in range(50):
         await log.append([said(str(n))])
@@ -102,7 +104,7 @@ async def test_a_slow_follower_slows_nobody_and_misses_nothing(log: SessionLog) 
     assert seqs(await read_to(slow, 51)) == list(range(2, 52))
 
 
-async def test_a_follower_that_is_cancelled_leaves_the_others_waiting(log: SessionLog) -> None:
+async def test_a_cancelled_follower_does_not_affect_the_others(log: SessionLog) -> None:
     waiting = [asyncio.ensure_future(anext(log.follow(1))) for _ in range(3)]
     await asyncio.sleep(0)
     waiting[1].cancel()
@@ -125,21 +127,21 @@ async def test_closing_ends_every_follower(log: SessionLog) -> None:
         await asyncio.gather(*waiting)
 
 
-async def test_following_what_was_purged_is_an_end_not_a_loop(log: SessionLog, store: EventStore) -> None:
+async def test_following_a_purged_session_raises_not_found(log: SessionLog, store: EventStore) -> None:
     follower = log.follow(0)
     await store.purge("s")
     with pytest.raises(NotFound):
         await anext(follower)
 
 
-async def test_far_behind_is_better_served_with_a_snapshot(log: SessionLog) -> None:
+async def test_a_position_is_far_behind_beyond_the_limit_of_events(log: SessionLog) -> None:
     assert not log.is_far_behind(0)
     await log.append([said(str(n)) for n in range(MAX_EVENTS_BEHIND)])
     assert log.is_far_behind(0)
     assert not log.is_far_behind(1)
 
 
-async def test_without_a_follower_nothing_is_kept_in_memory(log: SessionLog) -> None:
+async def test_events_are_kept_in_memory_only_while_there_is_a_follower(log: SessionLog) -> None:
     follower = log.follow(1)
     await log.append([said("x" * 1000) for _ in range(100)])
     assert log.events_in_memory == 100
@@ -149,7 +151,7 @@ async def test_without_a_follower_nothing_is_kept_in_memory(log: SessionLog) -> 
     assert log.events_in_memory == 0
 
 
-def test_the_tail_keeps_to_its_limits() -> None:
+def test_the_tail_keeps_its_limits() -> None:
     tail = EventTail(10)
     tail.extend([b"%d" % n for n in range(11, 5011)])
     assert (tail.head, tail.start) == (5010, 5010 - event_tail.MAX_EVENTS)
@@ -161,47 +163,49 @@ def test_the_tail_keeps_to_its_limits() -> None:
     assert (tail.head, tail.start) == (6000, 6000)
 
 
-async def test_a_bell_wakes_all_who_wait_and_none_who_comes_later() -> None:
-    bell = GrowthSignal(0)
-    waiting = [asyncio.ensure_future(bell.wait()) for _ in range(5)]
+async def test_an_announcement_wakes_all_waiting_tasks_and_no_later_one() -> None:
+    signal = GrowthSignal(0)
+    waiting = [asyncio.ensure_future(signal.wait()) for _ in range(5)]
     await asyncio.sleep(0)
-    bell.announce(1)
+    signal.announce(1)
     await asyncio.gather(*waiting)
-    later = asyncio.ensure_future(bell.wait())
+    later = asyncio.ensure_future(signal.wait())
     await asyncio.sleep(0)
     assert not later.done()
     later.cancel()
 
 
-async def test_a_paced_bell_rings_at_once_and_then_by_one_timer(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_paced_signal_announces_the_first_head_immediately_and_later_ones_by_a_timer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(follow_module, "MIN_BATCH_INTERVAL", 0.2)
-    rings: list[int] = []
-    bell = PacedGrowthSignal(0)
+    heads: list[int] = []
+    signal = PacedGrowthSignal(0)
 
     async def listen() -> None:
-        while bell.head < 100:
-            await bell.wait()
-            rings.append(bell.head)
+        while signal.head < 100:
+            await signal.wait()
+            heads.append(signal.head)
 
-    listening = asyncio.ensure_future(listen())
+    task = asyncio.ensure_future(listen())
     await asyncio.sleep(0)
     for head in range(1, 101):
-        bell.announce(head)
+        signal.announce(head)
         await asyncio.sleep(0)
     async with asyncio.timeout(30):
-        await listening
-    assert rings[0] == 1  # the first at once
-    assert rings[-1] == 100  # the last is never forgotten
-    assert len(rings) <= 5  # the rest together
+        await task
+    assert heads[0] == 1  # the first head immediately
+    assert heads[-1] == 100  # the last head always
+    assert len(heads) <= 5  # the others coalesced
 
 
-async def test_a_paced_bell_rings_less_often_for_a_crowd() -> None:
-    bell = PacedGrowthSignal(0, range(10_000_000))
-    bell.announce(1)
-    assert bell.head == 1
-    bell.announce(2)
+async def test_a_paced_signal_announces_less_often_with_many_followers() -> None:
+    signal = PacedGrowthSignal(0, range(10_000_000))
+    signal.announce(1)
+    assert signal.head == 1
+    signal.announce(2)
     await asyncio.sleep(2 * follow_module.MIN_BATCH_INTERVAL)
-    assert bell.head == 1
+    assert signal.head == 1
 
 
 async def test_a_paced_follower_gets_few_batches_and_every_event(
@@ -213,105 +217,107 @@ async def test_a_paced_follower_gets_few_batches_and_every_event(
     await asyncio.sleep(0)
     for n in range(100):
         await log.append([said(str(n))])
-    everyone = await asyncio.gather(*reading)
-    for batches in everyone:
+    results = await asyncio.gather(*reading)
+    for batches in results:
         assert seqs(batches) == list(range(2, 102))
         assert len(batches) < 30
-    assert everyone[0] == everyone[1] == everyone[2]
+    assert results[0] == results[1] == results[2]
 
 
-class Taker:
-    """Takes what it is offered, unless it is told not to; what it did not take it gets as a follower."""
+class CallbackFollower:
+    """A follower with a callback. It reads the batches that its callback did not take."""
 
     def __init__(self, log: SessionLog, after: int) -> None:
-        self.willing = True
+        self.accepts = True
         self.taken: list[EventBatch] = []
-        self.given: list[EventBatch] = []
+        self.read: list[EventBatch] = []
         self.follower = paced(log.follow(after), self._take)
-        self.following = asyncio.ensure_future(self._follow())
+        self.task = asyncio.ensure_future(self._follow())
 
     @property
     def last(self) -> int:
         return self.follower.after
 
     def _take(self, batch: EventBatch) -> bool:
-        if self.willing:
+        if self.accepts:
             self.taken.append(batch)
-        return self.willing
+        return self.accepts
 
     async def _follow(self) -> None:
         async for batch in self.follower:
-            self.given.append(batch)
+            self.read.append(batch)
 
 
-async def until_at(seq: int, *takers: Taker) -> None:
+async def wait_for_seq(seq: int, *followers: CallbackFollower) -> None:
     async with asyncio.timeout(30):
-        while any(taker.last < seq for taker in takers):
+        while any(follower.last < seq for follower in followers):
             await asyncio.sleep(0.001)
 
 
-async def test_what_is_taken_at_once_wakes_nobody(log: SessionLog) -> None:
-    takers = [Taker(log, 1) for _ in range(3)]
+async def test_batches_that_the_callback_takes_do_not_wake_the_follower(log: SessionLog) -> None:
+    followers = [CallbackFollower(log, 1) for _ in range(3)]
     await asyncio.sleep(0)
     for n in range(20):
         await log.append([said(str(n))])
-    await until_at(21, *takers)
-    for taker in takers:
-        assert seqs(taker.taken) == list(range(2, 22))
-        assert taker.given == []
-    assert all(taker.taken == takers[0].taken for taker in takers)
+    await wait_for_seq(21, *followers)
+    for follower in followers:
+        assert seqs(follower.taken) == list(range(2, 22))
+        assert follower.read == []
+    assert all(follower.taken == followers[0].taken for follower in followers)
     log.close()
     async with asyncio.timeout(30):
-        await asyncio.gather(*(taker.following for taker in takers))
+        await asyncio.gather(*(follower.task for follower in followers))
 
 
-async def test_what_cannot_be_taken_is_given_once_and_in_order(log: SessionLog) -> None:
-    steady, moody = Taker(log, 1), Taker(log, 1)
+async def test_batches_that_the_callback_refuses_are_read_once_and_in_order(log: SessionLog) -> None:
+    steady, changing = CallbackFollower(log, 1), CallbackFollower(log, 1)
     await asyncio.sleep(0)
     for n in range(40):
-        moody.willing = n % 3 == 0
+        changing.accepts = n % 3 == 0
         await log.append([said(str(n))])
-        await until_at(n + 2, steady, moody)
-    assert seqs(sorted([*moody.taken, *moody.given], key=lambda batch: batch.first)) == list(range(2, 42))
-    assert moody.taken
-    assert moody.given
+        await wait_for_seq(n + 2, steady, changing)
+    assert seqs(sorted([*changing.taken, *changing.read], key=lambda batch: batch.first)) == list(
+        range(2, 42)
+    )
+    assert changing.taken
+    assert changing.read
     assert seqs(steady.taken) == list(range(2, 42))
     log.close()
 
 
-async def test_what_is_not_in_memory_any_more_is_given(
+async def test_events_that_are_no_longer_in_memory_are_read_by_the_follower(
     log: SessionLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(event_tail, "MAX_EVENTS", 5)
-    taker = Taker(log, 1)
+    follower = CallbackFollower(log, 1)
     await asyncio.sleep(0)
     await log.append([said(str(n)) for n in range(20)])
-    await until_at(21, taker)
-    assert (taker.taken, seqs(taker.given)) == ([], list(range(2, 22)))
+    await wait_for_seq(21, follower)
+    assert (follower.taken, seqs(follower.read)) == ([], list(range(2, 22)))
     log.close()
 
 
-async def test_one_that_is_cancelled_takes_nothing_more(log: SessionLog) -> None:
-    taker = Taker(log, 1)
+async def test_the_callback_of_a_cancelled_follower_is_not_called(log: SessionLog) -> None:
+    follower = CallbackFollower(log, 1)
     await asyncio.sleep(0)
-    taker.following.cancel()
-    log.paced_growth.announce(log.head + 1)  # before it has heard of its end
-    await asyncio.gather(taker.following, return_exceptions=True)
+    follower.task.cancel()
+    log.paced_growth.announce(log.head + 1)  # before its task has ended
+    await asyncio.gather(follower.task, return_exceptions=True)
     await log.append([said("too late")])
-    assert (taker.taken, taker.given) == ([], [])
+    assert (follower.taken, follower.read) == ([], [])
 
 
-async def test_who_begins_ahead_of_the_bell_waits_for_what_follows(
+async def test_a_follower_that_starts_after_the_announced_head_waits_for_the_next_event(
     log: SessionLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(follow_module, "MIN_BATCH_INTERVAL", 0.2)
-    early = Taker(log, 1)
+    early = CallbackFollower(log, 1)
     await asyncio.sleep(0)
-    await log.append([said("at once")])
-    await log.append([said("held back")])
-    late = Taker(log, 3)
-    await until_at(3, early)
+    await log.append([said("first")])
+    await log.append([said("delayed")])
+    late = CallbackFollower(log, 3)
+    await wait_for_seq(3, early)
     await log.append([said("for both")])
-    await until_at(4, early, late)
+    await wait_for_seq(4, early, late)
     assert (seqs(early.taken), seqs(late.taken)) == ([2, 3, 4], [4])
     log.close()

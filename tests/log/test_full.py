@@ -1,4 +1,4 @@
-"""A full or failing disk: commands are refused, what agents said waits and is stored once, all is kept."""
+"""A full or failing disk: commands are refused, and patient changes wait and are stored once."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -23,13 +23,13 @@ __all__ = ["disk"]
 BALLAST = 1 << 18
 
 
-async def until(condition: Callable[[], bool]) -> None:
+async def wait_until(condition: Callable[[], bool]) -> None:
     async with asyncio.timeout(30):
         while not condition():
             await asyncio.sleep(0.01)
 
 
-async def kept(store: EventStore, session_id: str = "s") -> list[str]:
+async def stored_texts(store: EventStore, session_id: str = "s") -> list[str]:
     events = [event for event, _ in await store.events(session_id, limit=100_000)]
     assert [event.seq for event in events] == list(range(1, len(events) + 1))
     return texts(events)
@@ -48,7 +48,7 @@ async def log(store: EventStore) -> SessionLog:
 
 
 async def exhaust(log: SessionLog, disk: Disk) -> list[str]:
-    """Fills the disk and then the log, until a command is refused; returns what was accepted."""
+    """Fill the disk, append until a command is refused, and return the texts that were accepted."""
     disk.fill()
     accepted: list[str] = []
     while True:
@@ -60,7 +60,7 @@ async def exhaust(log: SessionLog, disk: Disk) -> list[str]:
         accepted.append(text)
 
 
-async def test_a_command_is_refused_and_nothing_of_it_is_stored(
+async def test_a_command_on_a_full_disk_is_refused_and_not_stored(
     log: SessionLog, store: EventStore, disk: Disk
 ) -> None:
     accepted = await exhaust(log, disk)
@@ -69,35 +69,37 @@ async def test_a_command_is_refused_and_nothing_of_it_is_stored(
     with pytest.raises(StorageFull, match=r"full|I/O error"):
         await log.append([said("refused")])
     assert log.snapshot is before
-    assert await kept(store) == accepted
+    assert await stored_texts(store) == accepted
 
 
-async def test_it_goes_on_when_there_is_room_without_a_restart(
+async def test_commands_are_stored_again_when_the_disk_has_space_without_a_restart(
     log: SessionLog, store: EventStore, disk: Disk
 ) -> None:
     accepted = await exhaust(log, disk)
     disk.free()
-    await until(lambda: not store.full)
+    await wait_until(lambda: not store.full)
     await log.append([said("after")])
-    assert await kept(store) == [*accepted, "after"]
+    assert await stored_texts(store) == [*accepted, "after"]
 
 
-async def test_what_was_said_waits_for_room_and_is_stored_once_in_order(
+async def test_patient_changes_wait_for_space_and_are_stored_once_and_in_order(
     log: SessionLog, store: EventStore, disk: Disk
 ) -> None:
     accepted = await exhaust(log, disk)
-    heavy = ["y" * (2 * BALLAST) + str(n) for n in range(2)]  # more than the reserve can take
+    heavy = ["y" * (2 * BALLAST) + str(n) for n in range(2)]  # larger than the ballast
     waiting = [asyncio.ensure_future(log.append([said(text)], patient=True)) for text in heavy]
-    tried = store.database.writer.transactions.refused
-    await until(lambda: store.database.writer.transactions.refused > tried + 1)  # tried, and tried again
+    refused = store.database.writer.transactions.refused
+    await wait_until(
+        lambda: store.database.writer.transactions.refused > refused + 1
+    )  # the first attempt and a retry were refused
     assert not any(each.done() for each in waiting)
     disk.free()
     async with asyncio.timeout(30):
         await asyncio.gather(*waiting)
-    assert await kept(store) == [*accepted, *heavy]
+    assert await stored_texts(store) == [*accepted, *heavy]
 
 
-async def test_commands_do_not_queue_behind_what_waits(
+async def test_commands_are_refused_while_a_patient_change_waits(
     log: SessionLog, store: EventStore, disk: Disk
 ) -> None:
     await exhaust(log, disk)
@@ -106,8 +108,8 @@ async def test_commands_do_not_queue_behind_what_waits(
     with pytest.raises(StorageFull):
         async with asyncio.timeout(30):
             await command
-    tried = store.database.writer.transactions.refused
-    await until(lambda: store.database.writer.transactions.refused > tried)
+    refused = store.database.writer.transactions.refused
+    await wait_until(lambda: store.database.writer.transactions.refused > refused)
     with pytest.raises(StorageFull):
         await log.append([said("and another")])
     assert not patient.done()
@@ -116,21 +118,21 @@ async def test_commands_do_not_queue_behind_what_waits(
         await patient
 
 
-async def test_a_cancelled_reader_does_not_take_its_lines_along(
+async def test_a_patient_change_is_stored_although_its_caller_was_cancelled(
     log: SessionLog, store: EventStore, disk: Disk
 ) -> None:
     accepted = await exhaust(log, disk)
     text = "w" * (2 * BALLAST)
     patient = asyncio.ensure_future(log.append([said(text)], patient=True))
-    tried = store.database.writer.transactions.refused
-    await until(lambda: store.database.writer.transactions.refused > tried)
+    refused = store.database.writer.transactions.refused
+    await wait_until(lambda: store.database.writer.transactions.refused > refused)
     patient.cancel()
     disk.free()
-    await until(lambda: log.head == len(accepted) + 2)
-    assert await kept(store) == [*accepted, text]
+    await wait_until(lambda: log.head == len(accepted) + 2)
+    assert await stored_texts(store) == [*accepted, text]
 
 
-async def test_the_reserve_is_given_back_in_need_and_taken_again(
+async def test_the_ballast_is_deleted_on_a_full_disk_and_created_again_later(
     log: SessionLog, store: EventStore, disk: Disk
 ) -> None:
     ballast = disk.path / "bullpen.db.ballast"
@@ -138,14 +140,14 @@ async def test_the_reserve_is_given_back_in_need_and_taken_again(
     await exhaust(log, disk)
     assert not ballast.exists()
     disk.free()
-    await until(lambda: not store.full)
+    await wait_until(lambda: not store.full)
     assert ballast.stat().st_size == BALLAST
 
 
-async def test_a_disk_that_gives_nothing_back_is_waited_for(
+async def test_the_server_waits_for_a_disk_on_which_the_ballast_cannot_be_deleted(
     log: SessionLog, store: EventStore, disk: Disk
 ) -> None:
-    """As one that was remounted read-only: the reserve cannot be deleted, nor taken again."""
+    """The ballast can neither be deleted nor created again, as on a disk that became read-only."""
     ballast = disk.path / "bullpen.db.ballast"
     ballast.unlink()
     ballast.mkdir()
@@ -158,12 +160,12 @@ async def test_a_disk_that_gives_nothing_back_is_waited_for(
     with pytest.raises(StorageFull):
         await log.append([said("refused too")])
     ballast.rmdir()
-    await until(lambda: not store.full)
+    await wait_until(lambda: not store.full)
     await log.append([said("after")])
-    assert await kept(store) == [*accepted, "after"]
+    assert await stored_texts(store) == [*accepted, "after"]
 
 
-async def test_reading_goes_on_while_the_disk_is_full(log: SessionLog, store: EventStore, disk: Disk) -> None:
+async def test_reads_work_while_the_disk_is_full(log: SessionLog, store: EventStore, disk: Disk) -> None:
     accepted = await exhaust(log, disk)
     page = await RecordStore(store.database).list_sessions()
     assert page.sessions[0]["lastSeq"] == len(accepted) + 1
@@ -178,18 +180,18 @@ async def test_a_server_can_start_on_a_full_disk(disk: Disk) -> None:
     del log
     async with Database.open(url, BALLAST) as database:
         store = EventStore(database)
-        assert await kept(store) == accepted
+        assert await stored_texts(store) == accepted
         log = await SessionLog.open(store, "s")
         waiting = asyncio.ensure_future(log.append([said("v" * (2 * BALLAST))], patient=True))
-        tried = database.writer.transactions.refused
-        await until(lambda: database.writer.transactions.refused > tried)
+        refused = database.writer.transactions.refused
+        await wait_until(lambda: database.writer.transactions.refused > refused)
         disk.free()
         async with asyncio.timeout(30):
             await waiting
 
 
 @pytest.mark.skipif("tiny" not in KINDS, reason="mounting needs root")
-async def test_a_disk_that_was_filled_meanwhile_is_opened_with_the_reserve(tmp_path: Path) -> None:
+async def test_a_server_that_starts_on_a_filled_disk_uses_the_ballast(tmp_path: Path) -> None:
     url, ballast = f"sqlite:///{tmp_path}/bullpen.db", tmp_path / "bullpen.db.ballast"
     with tiny_disk(tmp_path) as disk:
         async with Database.open(url, BALLAST) as database:
@@ -202,13 +204,13 @@ async def test_a_disk_that_was_filled_meanwhile_is_opened_with_the_reserve(tmp_p
                 await log.append([said("a command")])
             await log.append([said("what happened")], patient=True)
             disk.free()
-            await until(lambda: not database.full)
+            await wait_until(lambda: not database.full)
             assert ballast.exists()
-            assert await kept(EventStore(database)) == ["what happened"]
+            assert await stored_texts(EventStore(database)) == ["what happened"]
 
 
-async def test_a_small_append_is_not_spoiled_by_one_too_large(store: EventStore, disk: Disk) -> None:
-    """On one disk both fail, on the other the small one fits; either way each fares as it would alone."""
+async def test_a_small_append_does_not_fail_because_of_a_large_one(store: EventStore, disk: Disk) -> None:
+    """On one kind of disk both appends fail. On the other the small one fits and is stored alone."""
     logs = [await SessionLog.create(store, name, [Draft(START)]) for name in "ab"]
     large = asyncio.ensure_future(logs[0].append([said("u" * (16 * BALLAST))], patient=True))
     small = asyncio.ensure_future(logs[1].append([said("small")], patient=True))
@@ -216,10 +218,10 @@ async def test_a_small_append_is_not_spoiled_by_one_too_large(store: EventStore,
         await small
     disk.free()
     large.cancel()
-    assert await kept(store, "b") == ["small"]
+    assert await stored_texts(store, "b") == ["small"]
 
 
-async def test_a_database_server_that_goes_away_is_waited_for() -> None:
+async def test_patient_changes_wait_for_a_database_server_that_stopped() -> None:
     cluster = Cluster()
     cluster.start()
     try:
@@ -230,16 +232,16 @@ async def test_a_database_server_that_goes_away_is_waited_for() -> None:
             with pytest.raises(Unavailable, match=r"the PostgreSQL database test_.* cannot be reached"):
                 await log.append([said("refused")])
             patient = asyncio.ensure_future(log.append([said("patient")], patient=True))
-            tried = database.writer.transactions.refused
-            await until(lambda: database.writer.transactions.refused > tried)
+            refused = database.writer.transactions.refused
+            await wait_until(lambda: database.writer.transactions.refused > refused)
             assert (store.full, type(store.refusal)) == (False, DatabaseUnreachable)
             cluster.start()
             async with asyncio.timeout(30):
                 await patient
-            await until(lambda: store.refusal is None)
+            await wait_until(lambda: store.refusal is None)
             cluster.stop()
             cluster.start()
-            await log.append([said("after")])  # nobody had noticed, and nobody is refused
-            assert await kept(store) == ["patient", "after"]
+            await log.append([said("after")])  # the lost connection is replaced without a refusal
+            assert await stored_texts(store) == ["patient", "after"]
     finally:
         cluster.remove()

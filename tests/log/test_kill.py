@@ -1,4 +1,4 @@
-"""`kill -9` at any moment: what was acknowledged is there, and of every append all or nothing."""
+"""`kill -9` at random moments: acknowledged appends are stored, and each append completely or not at all."""
 
 import os
 import random
@@ -17,7 +17,7 @@ TESTS = Path(__file__).parents[1]
 
 
 def run_and_kill(url: str, after_lines: int) -> dict[str, int]:
-    """Lets the appender live for some lines; returns the last append it knew to be stored, by session."""
+    """Kill the appender after some lines of output. Return the last acknowledged append of each session."""
     command = [sys.executable, "-m", "support.appender", url]
     acknowledged: dict[str, int] = {}
     with subprocess.Popen(
@@ -33,8 +33,8 @@ def run_and_kill(url: str, after_lines: int) -> dict[str, int]:
     return acknowledged
 
 
-async def appended(store: EventStore, name: str) -> int:
-    """How many appends a session holds, after checking that each is there whole and once."""
+async def count_appends(store: EventStore, name: str) -> int:
+    """Return the number of appends of a session, after a check that each is stored completely and once."""
     events = [event for event, _ in await store.events(name, limit=1_000_000)]
     assert [event.seq for event in events] == list(range(1, len(events) + 1))
     count = len(events) - 2
@@ -47,7 +47,7 @@ async def appended(store: EventStore, name: str) -> int:
     return count
 
 
-async def test_whatever_was_acknowledged_outlives_a_kill(url: str, faults: int) -> None:
+async def test_every_acknowledged_append_is_stored_after_a_kill(url: str, faults: int) -> None:
     chance = random.Random(faults)
     for _ in range(faults):
         acknowledged = run_and_kill(url, chance.randint(0, 120))
@@ -56,4 +56,4 @@ async def test_whatever_was_acknowledged_outlives_a_kill(url: str, faults: int) 
             for name in SESSIONS:
                 if name in acknowledged:
                     # One append per session may have been stored and its acknowledgement lost.
-                    assert acknowledged[name] <= await appended(store, name) <= acknowledged[name] + 1
+                    assert acknowledged[name] <= await count_appends(store, name) <= acknowledged[name] + 1

@@ -1,4 +1,4 @@
-"""A SQLite file that another process keeps locked: commands are refused, what agents said is stored later."""
+"""A SQLite file that another process has locked: commands are refused, patient changes are stored later."""
 
 import asyncio
 import sqlite3
@@ -15,15 +15,15 @@ from bullpen.store.events import EventStore
 from support.stories import START, said, texts
 
 
-async def test_what_agents_said_while_the_database_was_locked_is_stored_once(tmp_path: Path) -> None:
+async def test_a_patient_change_that_waited_for_a_lock_is_stored_once(tmp_path: Path) -> None:
     path = tmp_path / "bullpen.db"
     async with Database.open(f"sqlite:///{path}") as database:
         store = EventStore(database)
         log = await SessionLog.create(store, "s", [Draft(START)])
         with closing(sqlite3.connect(path, isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
-            patient = asyncio.ensure_future(log.append([said("said")], patient=True))
-            command = asyncio.ensure_future(log.append([said("ordered")]))
+            patient = asyncio.ensure_future(log.append([said("patient")], patient=True))
+            command = asyncio.ensure_future(log.append([said("command")]))
             with pytest.raises(Unavailable, match=r"bullpen\.db locked") as refused:
                 await command
             assert not isinstance(refused.value, StorageFull)
@@ -32,18 +32,18 @@ async def test_what_agents_said_while_the_database_was_locked_is_stored_once(tmp
             other.execute("ROLLBACK")
         async with asyncio.timeout(60):
             await patient
-        assert texts([event for event, _ in await store.events("s", limit=100)]) == ["said"]
+        assert texts([event for event, _ in await store.events("s", limit=100)]) == ["patient"]
 
 
-async def test_writes_that_wait_together_wait_for_a_lock_once(tmp_path: Path) -> None:
+async def test_a_group_of_writes_waits_for_a_lock_once(tmp_path: Path) -> None:
     path = tmp_path / "bullpen.db"
     async with Database.open(f"sqlite:///{path}") as database:
         logs = [await SessionLog.create(EventStore(database), f"s{n}", [Draft(START)]) for n in range(20)]
         with closing(sqlite3.connect(path, isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
             first = asyncio.ensure_future(logs[0].append([said("first")]))
-            rest = [asyncio.ensure_future(log.append([said("more")])) for log in logs[1:]]
-            refused = await asyncio.gather(first, *rest, return_exceptions=True)
+            others = [asyncio.ensure_future(log.append([said("more")])) for log in logs[1:]]
+            refused = await asyncio.gather(first, *others, return_exceptions=True)
             other.execute("ROLLBACK")
         assert {type(each) for each in refused} == {Unavailable}
         assert database.writer.transactions.refused <= 2

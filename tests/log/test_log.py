@@ -1,4 +1,4 @@
-"""One change at a time, numbered without gaps, true only when stored, whoever stops waiting."""
+"""The log of a session: one change at a time, numbered without gaps, visible only when stored."""
 
 import asyncio
 import gc
@@ -20,8 +20,7 @@ from bullpen.domain.events import (
 )
 from bullpen.domain.ids import new_id
 from bullpen.domain.snapshot import Snapshot, fold_all
-from bullpen.log.log import AlreadyAnswered, Change, Consumed, OutboxLine, SessionLog
-from bullpen.store.answers import PendingAnswer
+from bullpen.log.log import AlreadyAnswered, Change, Consumed, OutboxLine, PendingAnswer, SessionLog
 from bullpen.store.append import StoredAnswer
 from bullpen.store.events import EventStore
 from support.stories import START, said, spawning, texts
@@ -32,8 +31,8 @@ async def log(store: EventStore) -> SessionLog:
     return await SessionLog.create(store, "s", [Draft(START)])
 
 
-async def stored(log: SessionLog, store: EventStore) -> Snapshot:
-    """The session as a new server would find it, checked to be the fold of every event."""
+async def load_stored(log: SessionLog, store: EventStore) -> Snapshot:
+    """Load the session as a new server does, and check that it is the fold of its events."""
     snapshot = await store.load(log.id)
     events = [event for event, _ in await store.events(log.id, limit=1_000_000)]
     assert [event.seq for event in events] == list(range(1, snapshot.last_seq + 1))
@@ -41,13 +40,13 @@ async def stored(log: SessionLog, store: EventStore) -> Snapshot:
     return snapshot
 
 
-async def test_a_new_session_is_stored_before_anyone_has_it(store: EventStore) -> None:
+async def test_a_new_session_is_stored_before_create_returns(store: EventStore) -> None:
     log = await SessionLog.create(store, "s", [Draft(START), Draft(spawning(), "w", "shell")])
     assert (log.id, log.head, log.snapshot.title) == ("s", 2, "A session")
-    assert await stored(log, store) == log.snapshot
+    assert await load_stored(log, store) == log.snapshot
 
 
-async def test_a_session_begins_with_its_start(store: EventStore) -> None:
+async def test_a_session_without_a_start_event_is_refused(store: EventStore) -> None:
     for drafts in ([], [said("hello")]):
         with pytest.raises(Invalid):
             await SessionLog.create(store, "s", drafts)
@@ -55,7 +54,7 @@ async def test_a_session_begins_with_its_start(store: EventStore) -> None:
         await SessionLog.open(store, "s")
 
 
-async def test_a_change_gives_its_events_and_the_snapshot_after_them(log: SessionLog) -> None:
+async def test_a_change_returns_its_events_and_the_snapshot_after_them(log: SessionLog) -> None:
     committed = await log.append([said("a"), said("b")])
     assert [event.seq for event in committed.events] == [2, 3]
     assert texts(committed.events) == ["a", "b"]
@@ -63,7 +62,7 @@ async def test_a_change_gives_its_events_and_the_snapshot_after_them(log: Sessio
     assert log.head == 3
 
 
-async def test_a_decision_sees_what_every_earlier_one_did(log: SessionLog) -> None:
+async def test_a_change_is_planned_on_the_snapshot_after_every_earlier_change(log: SessionLog) -> None:
     def rename(snapshot: Snapshot) -> Change:
         return Change(drafts=[Draft(SessionChanged(title=f"{snapshot.title}!"))])
 
@@ -71,26 +70,26 @@ async def test_a_decision_sees_what_every_earlier_one_did(log: SessionLog) -> No
     assert log.snapshot.title == "A session" + "!" * 20
 
 
-async def test_a_refusal_changes_nothing(log: SessionLog, store: EventStore) -> None:
+async def test_a_refused_change_stores_nothing(log: SessionLog, store: EventStore) -> None:
     def refuse(_: Snapshot) -> Change:
         raise Conflict("not now")
 
     with pytest.raises(Conflict, match="not now"):
         await log.change(refuse)
-    assert (await stored(log, store)).last_seq == log.head == 1
+    assert (await load_stored(log, store)).last_seq == log.head == 1
 
 
-async def test_a_fact_against_the_tables_takes_its_whole_change_with_it(
+async def test_a_fact_that_the_state_does_not_allow_fails_its_whole_change(
     log: SessionLog, store: EventStore
 ) -> None:
     await log.append([Draft(spawning(), "w", "shell")])
     with pytest.raises(Conflict):
         await log.append([said("fine"), Draft(WorkerExited(exit_code=0), "w", "shell")])
-    assert (await stored(log, store)) == log.snapshot
+    assert (await load_stored(log, store)) == log.snapshot
     assert log.head == 2
 
 
-async def test_a_change_of_nothing_is_no_transaction(log: SessionLog, store: EventStore) -> None:
+async def test_an_empty_change_causes_no_transaction(log: SessionLog, store: EventStore) -> None:
     before = store.database.writer.transactions.committed
     committed = await log.change(lambda _: Change())
     assert (committed.events, committed.outbox, committed.snapshot) == ((), (), log.snapshot)
@@ -120,54 +119,56 @@ async def test_an_answer_is_rendered_from_the_snapshot_after_the_change(
     assert log.head == 2
 
 
-async def test_creating_twice_with_one_key_makes_one_session(store: EventStore) -> None:
+async def test_concurrent_creations_with_one_key_create_one_session(store: EventStore) -> None:
     answer = PendingAnswer[Snapshot]("key", "hash", lambda snapshot: (201, snapshot.id.encode()))
-    made = await asyncio.gather(
+    results = await asyncio.gather(
         *(SessionLog.create(store, name, [Draft(START)], answer) for name in "abc"), return_exceptions=True
     )
-    assert sum(isinstance(each, SessionLog) for each in made) == 1
-    assert sum(isinstance(each, AlreadyAnswered) for each in made) == 2
+    assert sum(isinstance(each, SessionLog) for each in results) == 1
+    assert sum(isinstance(each, AlreadyAnswered) for each in results) == 2
 
 
 async def test_snapshot_and_head_move_only_when_the_events_are_stored(
     log: SessionLog, store: EventStore
 ) -> None:
-    seen: list[tuple[int, int]] = []
+    seqs: list[tuple[int, int]] = []
 
-    async def look(snapshot: Snapshot) -> None:
-        seen.append((snapshot.last_seq, (await store.load("s")).last_seq))
+    async def compare(snapshot: Snapshot) -> None:
+        seqs.append((snapshot.last_seq, (await store.load("s")).last_seq))
 
-    looking: list[asyncio.Future[None]] = []
-    log.on_commit = lambda snapshot: looking.append(asyncio.ensure_future(look(snapshot)))
+    comparisons: list[asyncio.Future[None]] = []
+    log.on_commit = lambda snapshot: comparisons.append(asyncio.ensure_future(compare(snapshot)))
     for n in range(10):
         await log.append([said(str(n))])
-    await asyncio.gather(*looking)
-    assert len(seen) == 10
-    assert all(in_store >= told for told, in_store in seen)
+    await asyncio.gather(*comparisons)
+    assert len(seqs) == 10
+    assert all(in_store >= announced for announced, in_store in seqs)
 
 
-async def test_every_commit_is_told_once_in_order(log: SessionLog) -> None:
-    told: list[int] = []
-    log.on_commit = lambda snapshot: told.append(snapshot.last_seq)
+async def test_the_observer_is_called_once_per_commit_and_in_order(log: SessionLog) -> None:
+    committed: list[int] = []
+    log.on_commit = lambda snapshot: committed.append(snapshot.last_seq)
     await asyncio.gather(*(log.append([said(str(n))]) for n in range(30)))
-    assert told == list(range(2, 32))
+    assert committed == list(range(2, 32))
 
 
-async def test_someone_told_who_breaks_does_not_stop_the_log(log: SessionLog) -> None:
+async def test_an_observer_that_raises_does_not_stop_the_log(log: SessionLog) -> None:
     def explode(_: Snapshot) -> None:
-        raise RuntimeError("watcher broke")
+        raise RuntimeError("observer failed")
 
-    quiet = asyncio.get_running_loop()
-    broken: list[object] = []
-    quiet.set_exception_handler(lambda _loop, context: broken.append(context["exception"]))
+    loop = asyncio.get_running_loop()
+    reported: list[object] = []
+    loop.set_exception_handler(lambda _loop, context: reported.append(context["exception"]))
     log.on_commit = explode
     await log.append([said("a")])
     await log.append([said("b")])
     assert log.head == 3
-    assert len(broken) == 2
+    assert len(reported) == 2
 
 
-async def test_a_cancelled_caller_only_stops_waiting(log: SessionLog, store: EventStore) -> None:
+async def test_a_change_is_stored_although_its_caller_was_cancelled(
+    log: SessionLog, store: EventStore
+) -> None:
     task = asyncio.ensure_future(log.append([said("kept")]))
     await asyncio.sleep(0)
     task.cancel()
@@ -176,7 +177,7 @@ async def test_a_cancelled_caller_only_stops_waiting(log: SessionLog, store: Eve
     assert texts([event for event, _ in await store.events("s")]) == ["kept", "after"]
 
 
-async def test_numbers_have_no_gap_whoever_is_cancelled(log: SessionLog, store: EventStore) -> None:
+async def test_numbers_have_no_gap_when_callers_are_cancelled(log: SessionLog, store: EventStore) -> None:
     chance = random.Random(7)
     acknowledged: list[str] = []
 
@@ -193,7 +194,7 @@ async def test_numbers_have_no_gap_whoever_is_cancelled(log: SessionLog, store: 
             chance.choice(tasks).cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
     await log.append([said("last")])
-    snapshot = await stored(log, store)
+    snapshot = await load_stored(log, store)
     assert snapshot == log.snapshot
     kept = texts([event for event, _ in await store.events("s", limit=10_000)])
     assert len(set(acknowledged) - set(kept)) == 0
@@ -212,17 +213,17 @@ async def test_time_never_goes_back_within_a_session(
     assert times[-1] == now + 3_600_000
 
 
-async def test_what_an_agent_says_is_the_same_in_memory_and_in_the_store(
+async def test_odd_characters_are_the_same_in_memory_and_in_the_store(
     log: SessionLog, store: EventStore
 ) -> None:
     await log.append([Draft(spawning(), "w", "r\ud800le")])
     committed = await log.append([said("nul \0, half \ud800, pair \ud83d\ude00", "w")])
     ((event, _),) = await store.events("s", after=2)
     assert event.fact == committed.events[0].fact == Error(message="nul \u2400, half \ufffd, pair 😀")
-    assert await stored(log, store) == log.snapshot
+    assert await load_stored(log, store) == log.snapshot
 
 
-async def test_an_opened_log_goes_on_where_the_last_one_stopped(store: EventStore) -> None:
+async def test_an_opened_log_continues_the_numbers_of_the_last_one(store: EventStore) -> None:
     first = await SessionLog.create(store, "s", [Draft(START)])
     await first.append([said("one")])
     snapshot = first.snapshot
@@ -234,15 +235,15 @@ async def test_an_opened_log_goes_on_where_the_last_one_stopped(store: EventStor
     assert committed.events[0].seq == 3
 
 
-async def test_a_session_has_one_log_however_often_it_is_opened(log: SessionLog, store: EventStore) -> None:
+async def test_a_session_that_is_opened_repeatedly_has_one_log(log: SessionLog, store: EventStore) -> None:
     assert await SessionLog.open(store, "s") is log
     changes = [log.append([said("a")])]
     changes += [(await SessionLog.open(store, "s")).append([said(str(n))]) for n in range(5)]
     await asyncio.gather(*changes)
-    assert (await stored(log, store)).last_seq == 7
+    assert (await load_stored(log, store)).last_seq == 7
 
 
-async def test_a_log_dropped_in_mid_change_is_not_opened_beside_it(store: EventStore) -> None:
+async def test_a_log_that_is_dropped_during_a_change_is_not_opened_a_second_time(store: EventStore) -> None:
     log = await SessionLog.create(store, "s", [Draft(START)])
     task = asyncio.ensure_future(log.append([said("in flight")]))
     await asyncio.sleep(0)
@@ -253,14 +254,14 @@ async def test_a_log_dropped_in_mid_change_is_not_opened_beside_it(store: EventS
     assert texts([event for event, _ in await store.events("s")]) == ["in flight", "after"]
 
 
-async def test_a_closed_log_takes_nothing_more(log: SessionLog, store: EventStore) -> None:
+async def test_a_closed_log_refuses_changes(log: SessionLog, store: EventStore) -> None:
     log.close()
     with pytest.raises(NotFound, match="no session s"):
         await log.append([said("too late")])
     assert (await SessionLog.open(store, "s")) is not log
 
 
-async def test_a_session_of_no_workers_and_many_ends_once(log: SessionLog) -> None:
+async def test_a_session_that_is_ended_concurrently_ends_once(log: SessionLog) -> None:
     end = Draft(SessionEnd(status="completed", reason="user_request"))
     results = await asyncio.gather(*(log.append([end]) for _ in range(5)), return_exceptions=True)
     assert sum(isinstance(each, Conflict) for each in results) == 4
@@ -283,7 +284,7 @@ steps = st.lists(
 
 @given(changes=st.lists(steps, max_size=12))
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-async def test_whatever_is_tried_the_store_holds_what_the_log_says(
+async def test_the_store_equals_the_log_after_random_changes(
     store: EventStore, changes: list[list[Draft]]
 ) -> None:
     worker_id = new_id()
@@ -299,4 +300,4 @@ async def test_whatever_is_tried_the_store_holds_what_the_log_says(
         else:
             accepted += len(committed.events)
     assert log.head == accepted
-    assert await stored(log, store) == log.snapshot
+    assert await load_stored(log, store) == log.snapshot

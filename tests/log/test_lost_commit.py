@@ -1,4 +1,4 @@
-"""A commit whose answer is lost with the connection: stored once, whether it got through or not."""
+"""A commit whose response is lost with the connection is never stored twice."""
 
 import asyncio
 import tempfile
@@ -19,9 +19,9 @@ from support.stories import START, said, spawning, texts
 
 @pytest.fixture
 def proxy(cluster: Cluster) -> Iterator[tuple[CuttingProxy, str]]:
-    """A proxy, and the URL of a new database behind it."""
-    with tempfile.TemporaryDirectory() as name, cutting_proxy(Path(name), cluster.home) as made:
-        yield made, cluster.new_database().replace(str(cluster.home), name)
+    """Start a proxy. Yield it and the URL of a new database behind it."""
+    with tempfile.TemporaryDirectory() as name, cutting_proxy(Path(name), cluster.home) as proxy:
+        yield proxy, cluster.new_database().replace(str(cluster.home), name)
 
 
 async def new_log(database: Database) -> SessionLog:
@@ -44,16 +44,16 @@ async def test_a_patient_append_is_stored_once(proxy: tuple[CuttingProxy, str], 
         assert len(await EventStore(database).undelivered_lines("w", 1)) == 5
 
 
-async def test_a_command_that_got_through_is_acknowledged(proxy: tuple[CuttingProxy, str]) -> None:
+async def test_a_command_that_was_committed_is_acknowledged(proxy: tuple[CuttingProxy, str]) -> None:
     cutter, url = proxy
     async with Database.open(url) as database:
         log = await new_log(database)
         cutter.cut = "after"
-        committed = await log.append([said("got through")])
+        committed = await log.append([said("committed")])
         assert committed.snapshot.last_seq == 3
 
 
-async def test_other_commands_are_refused_at_once_while_the_fate_of_a_commit_is_unknown(
+async def test_other_commands_are_refused_while_the_outcome_of_a_commit_is_unknown(
     proxy: tuple[CuttingProxy, str],
 ) -> None:
     cutter, url = proxy
@@ -61,20 +61,22 @@ async def test_other_commands_are_refused_at_once_while_the_fate_of_a_commit_is_
         log = await new_log(database)
         other = await SessionLog.create(EventStore(database), "t", [Draft(START)])
         cutter.cut, cutter.refusing = "after", True
-        doubtful = asyncio.ensure_future(log.append([said("got through")]))
+        unresolved = asyncio.ensure_future(log.append([said("committed")]))
         async with asyncio.timeout(60):
             while database.refusal is None:
                 await asyncio.sleep(0.01)
             for each in (log, other):
                 with pytest.raises(Unavailable, match="cannot be reached"):
                     await each.append([said("refused")])
-            assert not doubtful.done()
+            assert not unresolved.done()
             cutter.refusing = False
-            await doubtful
-        assert texts([event for event, _ in await EventStore(database).events("s")]) == ["got through"]
+            await unresolved
+        assert texts([event for event, _ in await EventStore(database).events("s")]) == ["committed"]
 
 
-async def test_a_command_that_did_not_is_refused_and_not_stored(proxy: tuple[CuttingProxy, str]) -> None:
+async def test_a_command_that_was_not_committed_is_refused_and_not_stored(
+    proxy: tuple[CuttingProxy, str],
+) -> None:
     cutter, url = proxy
     async with Database.open(url) as database:
         log = await new_log(database)

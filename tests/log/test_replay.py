@@ -1,4 +1,4 @@
-"""R47: a player with next, peek, seek, reset, position, by type, the real timing and other speeds."""
+"""The player: next, peek, seek, reset and position, events by type, original timing and other speeds."""
 
 import os
 import random
@@ -29,8 +29,7 @@ EVENTS = [
     Event(3, START + 20, WorkerReady(pid=7), "w", "t"),
     Event(4, START + 5000, WorkerExited(exit_code=0), "w", "t"),
 ]
-SAME = (0, 0)
-SAID = [
+OUTPUT = [
     (30, b"$ ", (80, 24)),
     (1000, b"ls\r\n", (0, 0)),
     (1010, b"a b\r\n", (100, 30)),
@@ -40,20 +39,20 @@ SAID = [
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
-    """A recording as it is exported: events, and a terminal beside them."""
+    """Return a recording as it is exported: events, and the output of a terminal."""
     append_events(tmp_path / "events.jsonl", list(map(encode_event, EVENTS)))
-    write_spool(tmp_path / "terminals" / "w" / "1", SAID)
+    write_spool(tmp_path / "terminals" / "w" / "1", OUTPUT)
     return tmp_path
 
 
-def write_spool(place: Path, said: list[tuple[int, bytes, tuple[int, int]]]) -> None:
-    os.makedirs(place)
+def write_spool(directory: Path, output: list[tuple[int, bytes, tuple[int, int]]]) -> None:
+    os.makedirs(directory)
     data, index = b"", b""
-    for ms, piece, size in said:
+    for ms, piece, size in output:
         index += INDEX_ENTRY.pack(len(data), at(ms), *size)
         data += piece
-    (place / f"{0:020d}.bin").write_bytes(data)
-    (place / f"{0:020d}.idx").write_bytes(index)
+    (directory / f"{0:020d}.bin").write_bytes(data)
+    (directory / f"{0:020d}.idx").write_bytes(index)
 
 
 def names(player: ReplayPlayer) -> list[str]:
@@ -63,7 +62,7 @@ def names(player: ReplayPlayer) -> list[str]:
     ]
 
 
-def test_chat_and_terminal_come_on_one_clock(directory: Path) -> None:
+def test_events_and_terminal_output_are_ordered_by_one_clock(directory: Path) -> None:
     player = ReplayPlayer.open(directory)
     assert len(player) == 8
     assert (player.start_time, player.end_time) == (at(0), at(5000))
@@ -75,7 +74,7 @@ def test_chat_and_terminal_come_on_one_clock(directory: Path) -> None:
     player.close()
 
 
-def test_peek_stays_next_goes_on_and_reset_goes_back(directory: Path) -> None:
+def test_peek_keeps_the_position_next_advances_it_and_reset_clears_it(directory: Path) -> None:
     player = ReplayPlayer.open(directory)
     first = player.peek()
     assert first == player.peek() == player.next() == ChatMoment(at(0), EVENTS[0])
@@ -85,7 +84,7 @@ def test_peek_stays_next_goes_on_and_reset_goes_back(directory: Path) -> None:
     player.close()
 
 
-def test_it_can_be_sent_to_any_seq_and_any_time(directory: Path) -> None:
+def test_a_player_can_seek_to_any_seq_and_any_time(directory: Path) -> None:
     player = ReplayPlayer.open(directory)
     player.seek_seq(4)
     assert (player.seq, player.offsets()) == (3, {("w", 1): 15})
@@ -102,7 +101,7 @@ def test_it_can_be_sent_to_any_seq_and_any_time(directory: Path) -> None:
     player.close()
 
 
-def test_a_seek_brings_what_playing_up_to_there_would_have_left(directory: Path) -> None:
+def test_after_a_seek_the_same_moments_follow_as_after_playing(directory: Path) -> None:
     player = ReplayPlayer.open(directory)
     moments = list(player)
     for time in {moment.time for moment in moments}:
@@ -111,7 +110,7 @@ def test_a_seek_brings_what_playing_up_to_there_would_have_left(directory: Path)
     player.close()
 
 
-def test_events_of_a_type_are_found_wherever_it_stands(directory: Path) -> None:
+def test_events_of_a_type_are_found_from_any_position(directory: Path) -> None:
     player = ReplayPlayer.open(directory)
     player.seek_seq(3)
     assert [event.seq for event in player.events_of_type("worker_spawning")] == [2]
@@ -120,7 +119,7 @@ def test_events_of_a_type_are_found_wherever_it_stands(directory: Path) -> None:
     player.close()
 
 
-def test_time_passes_as_it_did_or_faster_and_silence_can_be_cut() -> None:
+def test_the_playback_pace_is_original_or_faster_and_limits_idle_time() -> None:
     assert PlaybackPace().seconds(at(0), at(1500)) == 1.5
     assert PlaybackPace(speed=3).seconds(at(0), at(1500)) == 0.5
     assert PlaybackPace(idle=0.5).seconds(at(0), at(1500)) == 0.5
@@ -128,7 +127,7 @@ def test_time_passes_as_it_did_or_faster_and_silence_can_be_cut() -> None:
     assert PlaybackPace().seconds(at(10), at(0)) == 0
 
 
-async def test_playing_brings_every_moment_in_order(directory: Path) -> None:
+async def test_playing_yields_every_moment_in_order(directory: Path) -> None:
     player = ReplayPlayer.open(directory)
     played = [moment async for moment in player.play(PlaybackPace(speed=1000))]
     player.reset()
@@ -136,13 +135,13 @@ async def test_playing_brings_every_moment_in_order(directory: Path) -> None:
     player.close()
 
 
-def test_what_was_played_adds_up_to_the_session(directory: Path) -> None:
+def test_the_played_events_fold_to_the_session(directory: Path) -> None:
     player = ReplayPlayer.open(directory)
     assert fold_all(Snapshot(id="s"), player.events()) == fold_all(Snapshot(id="s"), EVENTS)
     player.close()
 
 
-def test_a_flood_is_cut_into_pieces_and_nothing_of_it_is_lost(directory: Path) -> None:
+def test_a_flood_is_split_into_pieces_without_loss(directory: Path) -> None:
     flood = random.Random(1).randbytes(3 * PIECE_BYTES + 5)
     write_spool(directory / "terminals" / "w" / "2", [(100, flood, (80, 24))])
     player = ReplayPlayer.open(directory)
@@ -153,25 +152,25 @@ def test_a_flood_is_cut_into_pieces_and_nothing_of_it_is_lost(directory: Path) -
     player.close()
 
 
-def test_a_terminal_whose_index_has_rotted_still_plays_every_byte(directory: Path) -> None:
-    said = [(100 * number, b"%03d\r\n" % number, (80, 24)) for number in range(1, 40)]
-    place = directory / "terminals" / "w" / "2"
-    write_spool(place, said)
-    index, dice = (place / f"{0:020d}.idx").read_bytes(), random.Random(2)
+def test_a_terminal_with_a_corrupt_index_plays_every_byte(directory: Path) -> None:
+    output = [(100 * number, b"%03d\r\n" % number, (80, 24)) for number in range(1, 40)]
+    spool = directory / "terminals" / "w" / "2"
+    write_spool(spool, output)
+    index, rng = (spool / f"{0:020d}.idx").read_bytes(), random.Random(2)
     for _ in range(300):
-        rotten = bytearray(index)
-        rotten[dice.randrange(len(index))] ^= 1 << dice.randrange(8)
-        (place / f"{0:020d}.idx").write_bytes(rotten)
+        corrupt = bytearray(index)
+        corrupt[rng.randrange(len(index))] ^= 1 << rng.randrange(8)
+        (spool / f"{0:020d}.idx").write_bytes(corrupt)
         player = ReplayPlayer.open(directory)
         moments = [moment for moment in player if isinstance(moment, OutputMoment) and moment.run == 2]
-        assert b"".join(moment.data for moment in moments) == b"".join(piece for _, piece, _ in said)
+        assert b"".join(moment.data for moment in moments) == b"".join(piece for _, piece, _ in output)
         times = [moment.time for moment in moments]
         assert times == sorted(times)
-        assert len(set(times) & {at(ms) for ms, _, _ in said}) >= len(said) - 2
+        assert len(set(times) & {at(ms) for ms, _, _ in output}) >= len(output) - 2
         player.close()
 
 
-def test_the_output_before_a_moment_is_that_of_the_run_that_had_begun(directory: Path) -> None:
+def test_the_output_before_a_time_is_that_of_the_run_at_that_time(directory: Path) -> None:
     write_spool(directory / "terminals" / "w" / "2", [(4000, b"second", (80, 24))])
     player = ReplayPlayer.open(directory)
     for ms, output in ((0, b""), (31, b"$ "), (1005, b"$ ls\r\n"), (4001, b"second"), (9000, b"second")):

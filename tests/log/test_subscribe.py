@@ -1,4 +1,4 @@
-"""R-07: whoever subscribes while events pour in has, at every number, exactly what the log adds up to."""
+"""A subscriber that starts during many appends has the exact state of the log after every event."""
 
 import asyncio
 import json
@@ -17,18 +17,18 @@ from bullpen.wire.browser import read_event
 from support.stories import START, said, spawning
 
 SUBSCRIPTIONS = 1000 if os.environ.get("BULLPEN_FAULTS") == "full" else 50
-AT_ONCE = 50
-FOLLOWED = 300  # events each subscriber reads at least
+CONCURRENT = 50
+MIN_EVENTS_READ = 300  # by each subscriber
 
-chance = random.Random(7)
+rng = random.Random(7)
 
 
 def busy_drafts(n: int) -> list[Draft]:
-    """A bit of everything that changes the snapshot."""
+    """Return drafts of several kinds that change the snapshot."""
     return [
-        Draft(WorkerActivity(activity=chance.choice(["idle", "active", "asking"]), why=f"{n}"), "w", "shell"),
+        Draft(WorkerActivity(activity=rng.choice(["idle", "active", "asking"]), why=f"{n}"), "w", "shell"),
         Draft(SessionChanged(title=f"title {n}")),
-        *(said(f"{n}.{each}", "w") for each in range(chance.randint(1, 20))),
+        *(said(f"{n}.{each}", "w") for each in range(rng.randint(1, 20))),
     ]
 
 
@@ -40,14 +40,14 @@ async def write_until(log: SessionLog, stop: asyncio.Event) -> None:
 
 
 async def subscribe(log: SessionLog) -> Snapshot:
-    """What a browser does: the snapshot, then the tail, folded by itself from what came over the wire."""
-    for _ in range(chance.randint(0, 50)):
+    """Take the snapshot and fold the encoded events that follow, as a browser does."""
+    for _ in range(rng.randint(0, 50)):
         await asyncio.sleep(0)
     snapshot = log.snapshot
     follower = log.follow(snapshot.last_seq)
-    if chance.random() < 0.5:
+    if rng.random() < 0.5:
         paced(follower)
-    target = snapshot.last_seq + FOLLOWED
+    target = snapshot.last_seq + MIN_EVENTS_READ
     async for batch in follower:
         snapshot = fold_all(snapshot, [read_event(json.loads(each)) for each in batch.encoded])
         if snapshot.last_seq >= target:
@@ -68,18 +68,18 @@ async def test_snapshot_and_tail_are_the_fold_of_the_whole_log(store: EventStore
         store, "s", [Draft(START), Draft(spawning(), "w", "shell"), Draft(WorkerReady(pid=1), "w", "shell")]
     )
     stop = asyncio.Event()
-    seen: list[Snapshot] = []
+    results: list[Snapshot] = []
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(write_until(log, stop))
-        for _ in range(SUBSCRIPTIONS // AT_ONCE):
-            seen += await asyncio.gather(*(subscribe(log) for _ in range(AT_ONCE)))
+        for _ in range(SUBSCRIPTIONS // CONCURRENT):
+            results += await asyncio.gather(*(subscribe(log) for _ in range(CONCURRENT)))
         stop.set()
-    wanted: dict[int, list[Snapshot]] = defaultdict(list)
-    for snapshot in seen:
-        wanted[snapshot.last_seq].append(snapshot)
-    truth = Snapshot(id="s")
+    by_seq: dict[int, list[Snapshot]] = defaultdict(list)
+    for snapshot in results:
+        by_seq[snapshot.last_seq].append(snapshot)
+    expected = Snapshot(id="s")
     for event in await every_event(store, "s"):
-        truth = fold(truth, event)
-        assert all(snapshot == truth for snapshot in wanted.pop(event.seq, ()))
-    assert not wanted
-    assert truth == log.snapshot
+        expected = fold(expected, event)
+        assert all(snapshot == expected for snapshot in by_seq.pop(event.seq, ()))
+    assert not by_seq
+    assert expected == log.snapshot

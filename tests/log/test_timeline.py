@@ -1,4 +1,4 @@
-"""What a scrubber shows: marks of events, and where a terminal was at each time."""
+"""The timeline of a playback: markers of events, and the offset of a terminal at each time."""
 
 import struct
 from pathlib import Path
@@ -43,7 +43,7 @@ def permission(status: str) -> Permission:
         (AgentMessage(text="x", partial=False), None),
     ],
 )
-def test_a_moment_worth_a_mark_has_a_label(fact: Fact, marked: tuple[str, str] | None) -> None:
+def test_an_event_with_a_marker_has_a_label(fact: Fact, marked: tuple[str, str] | None) -> None:
     expected = [TimelineMarker(7, 1000, *marked, "w")] if marked else []
     assert find_markers([Event(7, 1000, fact, "w", "role")]) == expected
 
@@ -54,7 +54,7 @@ def spool(directory: Path, size: int, *entries: tuple[int, int, int, int]) -> Re
     return Recording(directory)
 
 
-def test_a_line_has_the_points_and_sizes_of_the_index(tmp_path: Path) -> None:
+def test_the_line_of_a_terminal_has_the_points_and_sizes_of_its_index(tmp_path: Path) -> None:
     entries = [
         (0, 1_999_999, 80, 24),
         (2, 2_000_000, 0, 0),
@@ -88,9 +88,7 @@ def test_a_line_has_the_points_and_sizes_of_the_index(tmp_path: Path) -> None:
         3 * MAX_HELD_POINTS,
     ],
 )
-def test_of_many_points_an_even_choice_is_shown_with_the_first_and_the_last(
-    tmp_path: Path, count: int
-) -> None:
+def test_many_points_are_thinned_evenly_and_keep_the_first_and_the_last(tmp_path: Path, count: int) -> None:
     line = terminal_timeline(
         "w", 1, spool(tmp_path, count, *((n, n * 1_000_000, 0, 0) for n in range(count)))
     )

@@ -1,4 +1,4 @@
-"""Zip files made by hand: read when every number in them agrees, else refused in a sentence."""
+"""Zip files built byte by byte: they are read if all their numbers agree, and else refused with a reason."""
 
 import io
 import struct
@@ -22,7 +22,7 @@ def deflated(data: bytes) -> bytes:
 
 
 def member(name: bytes = b"a", content: bytes = TEXT, **changes: Any) -> dict[str, Any]:
-    """A stored member; `local_…` changes a number only in its local header."""
+    """Return the fields of a stored member; `local_…` changes a field only in its local header."""
     data = changes.get("data", content)
     fields = {
         "name": name,
@@ -48,7 +48,7 @@ def packed_member(name: bytes = b"a", content: bytes = TEXT, **changes: Any) -> 
 
 
 def wide(*numbers: int) -> bytes:
-    """A zip64 extra field behind another one."""
+    """Return a zip64 extra field after another one."""
     return struct.pack("<2H3s", 9, 3, b"xyz") + struct.pack(
         f"<2H{len(numbers)}Q", 1, 8 * len(numbers), *numbers
     )
@@ -57,7 +57,7 @@ def wide(*numbers: int) -> bytes:
 def archive(
     *members: dict[str, Any], before: bytes = b"", zip64: dict[str, Any] | None = None, **end: Any
 ) -> bytes:
-    """The bytes of a zip file; `end` and `zip64` change the numbers in its end records."""
+    """Return the bytes of a zip file; `end` and `zip64` change the numbers in its end records."""
     out: bytes = before
     directory = b""
     for each in members:
@@ -88,9 +88,11 @@ def archive(
     numbers.setdefault("here", numbers["count"])
     tail = b""
     if zip64 is not None:
-        place = len(out) + len(directory)
+        zip64_offset = len(out) + len(directory)
         long = (
-            numbers | {"size": 44, "mark": b"PK\6\6", "locator": b"PK\6\7", "at": place, "disks": 1} | zip64
+            numbers
+            | {"size": 44, "mark": b"PK\6\6", "locator": b"PK\6\7", "at": zip64_offset, "disks": 1}
+            | zip64
         )
         long.setdefault("locator_disk", 0)
         tail = struct.pack(
@@ -103,8 +105,8 @@ def archive(
         numbers |= zip64.get("short", {})
     comment: bytes = numbers.get("comment", b"")
     order = [numbers[name] for name in ("disk", "first", "here", "count", "length", "start")]
-    said = numbers.get("comment_size", len(comment))
-    return out + directory + tail + struct.pack("<4s4H2LH", b"PK\5\6", *order, said) + comment
+    comment_size = numbers.get("comment_size", len(comment))
+    return out + directory + tail + struct.pack("<4s4H2LH", b"PK\5\6", *order, comment_size) + comment
 
 
 def contents(data: bytes) -> dict[str, bytes]:
@@ -141,25 +143,25 @@ def contents(data: bytes) -> dict[str, bytes]:
         ),
     ],
 )
-def test_a_file_whose_numbers_agree_is_read(data: bytes) -> None:
+def test_a_zip_file_whose_numbers_agree_is_read(data: bytes) -> None:
     assert contents(data) == {"a": TEXT, "b": b"x"}
 
 
 @pytest.mark.parametrize("method", [ZIP_STORED, ZIP_DEFLATED])
-def test_any_length_is_read_whole_in_pieces(method: int) -> None:
+def test_members_of_any_length_are_read_in_pieces(method: int) -> None:
     for size in (0, 1, CHUNK_BYTES - 1, CHUNK_BYTES, CHUNK_BYTES + 1, 2 * CHUNK_BYTES, len(MANY) * 3 + 5):
         content = (MANY * 4)[:size]
         out = io.BytesIO()
         with ZipFile(out, "w", method) as file:
             file.writestr("a", content)
-            file.writestr("b", b"behind it")
+            file.writestr("b", b"after it")
         reader = ZipReader(out)
         pieces = list(reader.read(reader.members[0]))
         assert b"".join(pieces) == content
         assert max(map(len, pieces), default=0) <= CHUNK_BYTES
 
 
-def test_a_member_is_what_the_directory_says() -> None:
+def test_a_member_has_the_fields_of_its_directory_entry() -> None:
     data = archive(packed_member("ä".encode(), b"x", flags=0x800), before=b"12345")
     (found,) = ZipReader(io.BytesIO(data)).members
     assert found == ("ä", "ä".encode(), 0x800, 8, zlib.crc32(b"x"), len(deflated(b"x")), 1, 5)
@@ -168,21 +170,21 @@ def test_a_member_is_what_the_directory_says() -> None:
     assert ZipReader(io.BytesIO(archive())).members == []
 
 
-NO_ZIP = "this is not a zip file, or its end is missing"
+NOT_A_ZIP = "this is not a zip file, or its end is missing"
 DAMAGED = "the zip file is damaged: {}"
 END = DAMAGED.format("its end record makes no sense")
 END64 = DAMAGED.format("its zip64 end record makes no sense")
 NO_END64 = DAMAGED.format("its zip64 end record is missing")
 MISSING = DAMAGED.format("a part of it is missing")
 ENTRY = DAMAGED.format("an entry of its directory makes no sense")
-PLACE = DAMAGED.format("its directory is not where its end record says")
+POSITION = DAMAGED.format("its directory is not where its end record says")
 LENGTH = DAMAGED.format("its directory does not have the size its end record says")
 OVERLAP = DAMAGED.format("a overlaps what follows it")
 DIFFERS = DAMAGED.format("a differs from its entry in the directory")
 LONGER = DAMAGED.format("a is longer than declared")
 SHORTER = DAMAGED.format("a is shorter than declared")
 CHECKSUM = DAMAGED.format("a does not match its checksum")
-BEHIND = DAMAGED.format("bytes follow the end of a")
+TRAILING = DAMAGED.format("bytes follow the end of a")
 FEATURE = "a in the zip file is encrypted or needs a feature that is not read"
 METHOD = "a in the zip file is neither stored nor deflated"
 GOOD = archive(member(), member(b"b"))
@@ -190,11 +192,11 @@ BIG = deflated(MANY)
 
 
 @pytest.mark.parametrize(
-    ("data", "sentence"),
+    ("data", "message"),
     [
-        (b"", NO_ZIP),
-        (b"PK\5\6", NO_ZIP),
-        (GOOD[:-1], NO_ZIP),
+        (b"", NOT_A_ZIP),
+        (b"PK\5\6", NOT_A_ZIP),
+        (GOOD[:-1], NOT_A_ZIP),
         (GOOD + b"x", END),
         (archive(member(), comment=b"c" * 9, comment_size=8), END),
         (archive(member(), comment=b"c" * 9, comment_size=10), END),
@@ -202,8 +204,8 @@ BIG = deflated(MANY)
         (archive(member(), first=1), END),
         (archive(member(), here=2), END),
         (archive(member(), count=2), MISSING),
-        (archive(member(), start=1), PLACE),
-        (archive(member(), length=1), PLACE),
+        (archive(member(), start=1), POSITION),
+        (archive(member(), length=1), POSITION),
         (
             archive(count=MAX_MEMBERS + 1, zip64={}),
             "the zip file has 100,001 members, and at most 100,000 are read",
@@ -243,14 +245,14 @@ BIG = deflated(MANY)
         (archive(packed_member(size=len(TEXT) + 1)), SHORTER),
         (archive(member(crc=1)), CHECKSUM),
         (archive(packed_member(crc=1)), CHECKSUM),
-        (archive(packed_member(data=deflated(TEXT) + b"x")), BEHIND),
-        (archive(packed_member(data=deflated(TEXT) + bytes(CHUNK_BYTES))), BEHIND),
+        (archive(packed_member(data=deflated(TEXT) + b"x")), TRAILING),
+        (archive(packed_member(data=deflated(TEXT) + bytes(CHUNK_BYTES))), TRAILING),
         (archive(packed_member(data=deflated(TEXT)[:-1])), DAMAGED.format("a ends too early")),
         (archive(packed_member(data=b"\xff" * 9)), DAMAGED.format("a is not deflated data")),
         (archive(packed_member(content=MANY, data=BIG[: len(BIG) // 2])), DAMAGED.format("a ends too early")),
     ],
 )
-def test_a_file_whose_numbers_disagree_is_refused_in_a_sentence(data: bytes, sentence: str) -> None:
+def test_a_zip_file_whose_numbers_disagree_is_refused_with_a_reason(data: bytes, message: str) -> None:
     with pytest.raises(Invalid) as refused:
         contents(data)
-    assert str(refused.value) == sentence
+    assert str(refused.value) == message

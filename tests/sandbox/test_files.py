@@ -1,4 +1,4 @@
-"""Nothing a path says leads out of the workspace, and what is written is written whole and once."""
+"""No path leads out of a workspace, and a file is replaced atomically."""
 
 import errno
 import os
@@ -56,7 +56,7 @@ def test_a_file_inside_is_read(root: Path, path: str) -> None:
         "{root}-sibling/secret",
     ],
 )
-def test_a_way_out_is_refused(root: Path, path: str) -> None:
+def test_a_path_that_leads_out_of_the_workspace_is_refused(root: Path, path: str) -> None:
     for act in (lambda p: workspace(root).read_bytes(p), lambda p: workspace(root).write_bytes(p, b"x")):
         with pytest.raises(Forbidden):
             act(path.format(root=root))
@@ -67,14 +67,14 @@ def test_a_way_out_is_refused(root: Path, path: str) -> None:
     ("path", "error"),
     [("", Invalid), ("a\0b", Invalid), (".", Invalid), ("a", Invalid), ("fifo", Invalid), ("none", NotFound)],
 )
-def test_what_is_no_file_is_refused_and_nothing_blocks(
+def test_a_path_that_is_no_regular_file_is_refused_and_does_not_block(
     root: Path, path: str, error: type[BullpenError]
 ) -> None:
     with pytest.raises(error):
         workspace(root).read_bytes(path)
 
 
-def test_a_file_is_made_with_its_directories_and_replaced_whole(root: Path) -> None:
+def test_a_file_is_created_with_its_directories_and_replaced_atomically(root: Path) -> None:
     assert workspace(root).write_bytes("x/y/new", b"one")
     assert (root / "x/y/new").read_bytes() == b"one"
     before = (root / "x/y/new").stat().st_ino
@@ -84,7 +84,7 @@ def test_a_file_is_made_with_its_directories_and_replaced_whole(root: Path) -> N
     assert sorted(os.listdir(root / "x/y")) == ["new"]
 
 
-def test_the_same_content_is_not_written_again(root: Path) -> None:
+def test_unchanged_content_is_not_written_again(root: Path) -> None:
     before = (root / "a/file").stat()
     assert not workspace(root).write_bytes("a/file", b"hello")
     after = (root / "a/file").stat()
@@ -99,7 +99,7 @@ def test_a_replaced_file_keeps_its_mode_and_the_links_to_it(root: Path) -> None:
     assert (root / "a/file").stat().st_mode & 0o777 == 0o751
 
 
-# Exchanges a directory and a link that leads out for as long as it runs, at the speed of the kernel.
+# Exchanges a directory with a link that leads out of the workspace, until it is killed.
 SWAPPER = """
 import ctypes, os, sys
 libc = ctypes.CDLL(None)
@@ -107,12 +107,12 @@ top = os.open(sys.argv[1], os.O_PATH)
 while True:
     libc.renameat2(top, b"swap", top, b"link", 2)
 """
-NAMES = {errno.EXDEV, errno.ELOOP, errno.ENOTDIR}  # what a refusal is called
+REFUSALS = {errno.EXDEV, errno.ELOOP, errno.ENOTDIR}
 
 
 @pytest.fixture
 def raced(root: Path) -> Iterator[int]:
-    """The root, where the directory `swap` is every moment a link to what is outside, and back."""
+    """Return the root, in which `swap` is constantly exchanged with a link to the directory outside."""
     (root / "swap").mkdir()
     (root / "swap" / "secret").write_text("mine")
     (root / "link").symlink_to(root.parent)
@@ -125,45 +125,45 @@ def raced(root: Path) -> Iterator[int]:
 
 
 def race(times: int, opening: Callable[[], int]) -> Counter[bytes | None]:
-    """What was read how often; None is a refusal. At least so many times, and until there was one of each."""
-    seen: Counter[bytes | None] = Counter()
-    while seen.total() < times or len(seen) < 2:
+    """Count the results of at least `times` opens, until there are two different ones. None is a refusal."""
+    results: Counter[bytes | None] = Counter()
+    while results.total() < times or len(results) < 2:
         try:
             fd = opening()
         except OSError as refused:
-            assert refused.errno in NAMES, refused
-            seen[None] += 1
+            assert refused.errno in REFUSALS, refused
+            results[None] += 1
             continue
-        seen[os.read(fd, 100)] += 1
+        results[os.read(fd, 100)] += 1
         os.close(fd)
-    return seen
+    return results
 
 
 @pytest.mark.parametrize(("opening", "times"), [(open_beneath, 200_000), (walk_beneath, 50_000)])
-def test_s10_a_link_that_is_swapped_all_the_time_never_leads_out(
+def test_a_link_that_is_exchanged_constantly_never_leads_out_of_the_workspace(
     raced: int, opening: Callable[[int, str, int], int], times: int
 ) -> None:
-    seen = race(times, lambda: opening(raced, "swap/secret", os.O_RDONLY))
-    assert set(seen) == {b"mine", None}
+    results = race(times, lambda: opening(raced, "swap/secret", os.O_RDONLY))
+    assert set(results) == {b"mine", None}
 
 
-def test_s10_the_same_race_is_lost_by_a_path_that_is_checked_and_then_opened(root: Path, raced: int) -> None:
-    """So that the test above is known to show something."""
+def test_checking_a_path_before_opening_it_loses_the_same_race(root: Path, raced: int) -> None:
+    """This shows that the test above can fail."""
 
     def check_then_open() -> int:
         real = ""
-        with suppress(OSError):  # it was swapped while its path was read
+        with suppress(OSError):  # it was exchanged while its path was read
             real = os.path.realpath(root / "swap" / "secret")
         if not real.startswith(f"{root}/"):
             raise OSError(errno.EXDEV, "outside")
         return os.open(root / "swap" / "secret", os.O_RDONLY)
 
-    seen: set[bytes | None] = set()
-    while b"secret" not in seen:
-        seen |= set(race(1000, check_then_open))
+    results: set[bytes | None] = set()
+    while b"secret" not in results:
+        results |= set(race(1000, check_then_open))
 
 
-def test_without_the_kernels_help_no_link_is_followed(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_openat2_no_link_is_followed(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "_SYS_OPENAT2", 9999)
     assert workspace(root).read_bytes("a/file") == b"hello"
     for path in ("in/file", "in-file", "out/secret", "out-file"):

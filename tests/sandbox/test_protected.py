@@ -1,4 +1,4 @@
-"""Bullpen's own files and the user's secrets are refused, whatever way leads to them."""
+"""Protected places are refused on every path: Bullpen's own data, and credentials of the user."""
 
 import errno
 import os
@@ -16,11 +16,11 @@ from bullpen.sandbox.files import DirectoryListing, WorkspaceFiles
 from bullpen.sandbox.protected import ProtectedPlaces
 from support.boundary import OneRoot
 
-# Opens of each path that another process swaps all the time.
+# Number of opens of each path that another process exchanges constantly.
 OPENS = 100_000 if os.environ.get("BULLPEN_FAULTS") == "full" else 8_000
 
 
-class House:
+class ProtectedHome:
     """A home directory that is a workspace root, with Bullpen's data directory and keys inside."""
 
     def __init__(self, top: Path) -> None:
@@ -41,70 +41,74 @@ class House:
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> House:
-    return House(tmp_path)
+def protected(tmp_path: Path) -> ProtectedHome:
+    return ProtectedHome(tmp_path)
 
 
-OWN = [
+DATA_PATHS = [
     ".local/share/bullpen/token",
     ".local/share/bullpen/recordings/one/events.jsonl",
     ".local/share/bullpen",
     ".local/share/bullpen/recordings",
     ".local/../.local/share/bullpen/token",
 ]
-SECRET = [".ssh/id_ed25519", ".ssh", ".netrc"]
+SECRET_PATHS = [".ssh/id_ed25519", ".ssh", ".netrc"]
 
 
-@pytest.mark.parametrize("path", OWN)
-def test_the_data_directory_is_refused_to_every_caller(house: House, path: str) -> None:
+@pytest.mark.parametrize("path", DATA_PATHS)
+def test_the_data_directory_is_refused_to_every_caller(protected: ProtectedHome, path: str) -> None:
     for secrets in (False, True):
         with pytest.raises(Forbidden):
-            house.files(secrets=secrets).read_any(path)
+            protected.files(secrets=secrets).read_any(path)
 
 
-@pytest.mark.parametrize("path", SECRET)
-def test_secret_places_of_a_home_are_refused_below_admin_only(house: House, path: str) -> None:
+@pytest.mark.parametrize("path", SECRET_PATHS)
+def test_secret_places_of_a_home_are_refused_to_callers_without_admin(
+    protected: ProtectedHome, path: str
+) -> None:
     with pytest.raises(Forbidden):
-        house.files().read_any(path)
-    assert house.files(secrets=True).read_any(path)
+        protected.files().read_any(path)
+    assert protected.files(secrets=True).read_any(path)
 
 
-@pytest.mark.parametrize("path", [*OWN, *SECRET, ".local/share/bullpen/new", ".ssh/authorized_keys"])
-def test_nothing_is_written_to_a_protected_place(house: House, path: str) -> None:
+@pytest.mark.parametrize(
+    "path", [*DATA_PATHS, *SECRET_PATHS, ".local/share/bullpen/new", ".ssh/authorized_keys"]
+)
+def test_nothing_is_written_to_a_protected_place(protected: ProtectedHome, path: str) -> None:
     with pytest.raises(BullpenError):
-        house.files().write_bytes(path, b"mine")
-    assert (house.data / "token").read_text() == "owner-token"
-    assert not (house.data / "new").exists()
-    assert not (house.home / ".ssh/authorized_keys").exists()
+        protected.files().write_bytes(path, b"mine")
+    assert (protected.data / "token").read_text() == "owner-token"
+    assert not (protected.data / "new").exists()
+    assert not (protected.home / ".ssh/authorized_keys").exists()
 
 
-def test_a_symbolic_link_to_a_protected_place_is_refused(house: House) -> None:
-    (house.home / "project/link").symlink_to("../.local/share/bullpen/token")
-    (house.home / "project/directory").symlink_to("../.local/share/bullpen")
+def test_a_symbolic_link_to_a_protected_place_is_refused(protected: ProtectedHome) -> None:
+    (protected.home / "project/link").symlink_to("../.local/share/bullpen/token")
+    (protected.home / "project/directory").symlink_to("../.local/share/bullpen")
     for path in ("project/link", "project/directory", "project/directory/token"):
         with pytest.raises(Forbidden):
-            house.files().read_any(path)
+            protected.files().read_any(path)
 
 
-def test_a_hard_link_to_a_protected_file_is_refused_and_not_listed(house: House) -> None:
-    os.link(house.data / "recordings/one/events.jsonl", house.home / "project/events")
-    os.link(house.home / ".ssh/id_ed25519", house.home / "project/key")
-    os.link(house.home / "project/file", house.home / "project/second-name")
+def test_a_hard_link_to_a_protected_file_is_refused_and_not_listed(protected: ProtectedHome) -> None:
+    os.link(protected.data / "recordings/one/events.jsonl", protected.home / "project/events")
+    os.link(protected.home / ".ssh/id_ed25519", protected.home / "project/key")
+    os.link(protected.home / "project/file", protected.home / "project/second-name")
     with pytest.raises(Forbidden):
-        house.files("project", secrets=True).read_any("events")
+        protected.files("project", secrets=True).read_any("events")
     with pytest.raises(Forbidden):
-        house.files("project").read_any("key")
-    assert house.files("project").read_any("second-name") == b"hello"
-    listing = house.files("project").read_any(".")
+        protected.files("project").read_any("key")
+    assert protected.files("project").read_any("second-name") == b"hello"
+    listing = protected.files("project").read_any(".")
     assert isinstance(listing, DirectoryListing)
     assert [entry.name for entry in listing.entries] == ["file", "second-name"]
 
 
-def test_a_hard_link_is_refused_however_new_the_protected_file_and_the_link_are(house: House) -> None:
-    files = house.files("project", secrets=True)
-    for number in range(5):  # far less than MAX_INDEX_AGE from one to the next
-        (house.data / f"token-{number}").write_text("secret")
-        os.link(house.data / f"token-{number}", house.home / "project" / f"link-{number}")
+def test_a_hard_link_to_a_newly_created_protected_file_is_refused(protected: ProtectedHome) -> None:
+    files = protected.files("project", secrets=True)
+    for number in range(5):  # each within MAX_INDEX_AGE of the previous one
+        (protected.data / f"token-{number}").write_text("secret")
+        os.link(protected.data / f"token-{number}", protected.home / "project" / f"link-{number}")
         with pytest.raises(Forbidden):
             files.read_any(f"link-{number}")
         listing = files.read_any(".")
@@ -113,69 +117,71 @@ def test_a_hard_link_is_refused_however_new_the_protected_file_and_the_link_are(
 
 
 def test_a_hard_link_is_refused_while_the_data_directory_cannot_be_read(
-    house: House, monkeypatch: pytest.MonkeyPatch
+    protected: ProtectedHome, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    os.link(house.data / "token", house.home / "project/link")
+    os.link(protected.data / "token", protected.home / "project/link")
 
     def fail(path: object) -> None:
         raise OSError(errno.EIO, os.strerror(errno.EIO), path)
 
     monkeypatch.setattr("os.scandir", fail)
     with pytest.raises(Unavailable):
-        house.files("project").read_any("link")
+        protected.files("project").read_any("link")
 
 
-def test_a_loop_of_links_in_a_secret_place_protects_nothing_else(house: House) -> None:
-    (house.home / ".docker").symlink_to(".docker")
-    assert house.files("project").read_any("file") == b"hello"
+def test_a_loop_of_links_at_a_secret_place_protects_no_other_file(protected: ProtectedHome) -> None:
+    (protected.home / ".docker").symlink_to(".docker")
+    assert protected.files("project").read_any("file") == b"hello"
 
 
-def test_changes_below_a_data_directory_that_is_named_by_a_link_are_not_watched(house: House) -> None:
-    (house.home / "link").symlink_to(house.data)
-    places = ProtectedPlaces([house.home / "link"], [])
-    assert places.is_below(str(house.data / "bullpen.db-wal"))
-    assert not places.is_below(str(house.home / "project/file"))
+def test_files_below_a_data_directory_that_is_given_as_a_link_are_recognised(
+    protected: ProtectedHome,
+) -> None:
+    (protected.home / "link").symlink_to(protected.data)
+    places = ProtectedPlaces([protected.home / "link"], [])
+    assert places.is_below(str(protected.data / "bullpen.db-wal"))
+    assert not places.is_below(str(protected.home / "project/file"))
 
 
-def test_a_protected_place_is_not_listed(house: House) -> None:
-    (house.data.parent / "other").mkdir()
-    listing = house.files().read_any(".local/share")
+def test_a_protected_place_is_not_listed(protected: ProtectedHome) -> None:
+    (protected.data.parent / "other").mkdir()
+    listing = protected.files().read_any(".local/share")
     assert isinstance(listing, DirectoryListing)
     assert [entry.name for entry in listing.entries] == ["other"]
 
 
-def test_a_bind_mount_of_a_part_of_the_data_directory_is_refused(house: House) -> None:
-    mounted = house.home / "project/mounted"
+def test_a_bind_mount_of_a_directory_of_the_data_is_refused(protected: ProtectedHome) -> None:
+    mounted = protected.home / "project/mounted"
     mounted.mkdir()
-    subprocess.run(["mount", "--bind", house.data / "recordings", mounted], check=True)
+    subprocess.run(["mount", "--bind", protected.data / "recordings", mounted], check=True)
     try:
         for path in ("mounted", "mounted/one", "mounted/one/events.jsonl"):
             with pytest.raises(Forbidden):
-                house.files("project").read_any(path)
+                protected.files("project").read_any(path)
         with pytest.raises(Forbidden):
-            house.files("project/mounted").read_any("one/events.jsonl")
+            protected.files("project/mounted").read_any("one/events.jsonl")
     finally:
         subprocess.run(["umount", mounted], check=True)
 
 
 @pytest.mark.parametrize("root", [".local/share/bullpen", ".local/share/bullpen/recordings"])
-def test_the_data_directory_is_no_workspace(house: House, root: str) -> None:
+def test_the_data_directory_cannot_be_a_workspace(protected: ProtectedHome, root: str) -> None:
     with pytest.raises(Forbidden):
-        house.files(root).read_any(".")
+        protected.files(root).read_any(".")
     with pytest.raises(Forbidden):
-        WorkspaceFiles(f"/proc/self/root{house.home / root}", house.boundary).read_any(".")
+        WorkspaceFiles(f"/proc/self/root{protected.home / root}", protected.boundary).read_any(".")
 
 
-def test_a_protected_file_is_not_copied_to_another_workspace(house: House) -> None:
-    (house.home / "copy").mkdir()
-    os.link(house.data / "token", house.home / "project/token")
-    assert not copy_file(house.files("project"), house.files("copy"), "token")
-    assert not copy_file(house.files(), house.files("copy"), ".local/share/bullpen/token")
-    assert copy_file(house.files("project"), house.files("copy"), "file")
-    assert os.listdir(house.home / "copy") == ["file"]
+def test_a_protected_file_is_not_copied_to_another_workspace(protected: ProtectedHome) -> None:
+    (protected.home / "copy").mkdir()
+    os.link(protected.data / "token", protected.home / "project/token")
+    assert not copy_file(protected.files("project"), protected.files("copy"), "token")
+    assert not copy_file(protected.files(), protected.files("copy"), ".local/share/bullpen/token")
+    assert copy_file(protected.files("project"), protected.files("copy"), "file")
+    assert os.listdir(protected.home / "copy") == ["file"]
 
 
-# Exchanges a file of the workspace and another name of a protected one for as long as the program runs.
+# Exchanges a file of the workspace with a link to a protected file, until the program is killed.
 SWAPPER = """
 import ctypes, os, sys
 libc = ctypes.CDLL(None)
@@ -186,9 +192,9 @@ while True:
 
 
 @pytest.fixture(params=["symbolic link", "hard link", "link to a directory"])
-def swapped(house: House, request: pytest.FixtureRequest) -> Iterator[str]:
-    """A path that is a file of the workspace at one moment and leads to the token at the next."""
-    project = house.home / "project"
+def swapped(protected: ProtectedHome, request: pytest.FixtureRequest) -> Iterator[str]:
+    """Return a path that is alternately a file of the workspace and a link to the token."""
+    project = protected.home / "project"
     path = "swap"
     match request.param:
         case "symbolic link":
@@ -196,7 +202,7 @@ def swapped(house: House, request: pytest.FixtureRequest) -> Iterator[str]:
             (project / "other").symlink_to("../.local/share/bullpen/token")
         case "hard link":
             (project / "swap").write_text("hello")
-            os.link(house.data / "token", project / "other")
+            os.link(protected.data / "token", project / "other")
         case _:
             (project / "swap").mkdir()
             (project / "swap/token").write_text("hello")
@@ -208,15 +214,15 @@ def swapped(house: House, request: pytest.FixtureRequest) -> Iterator[str]:
     swapper.wait()
 
 
-def test_no_open_of_a_path_that_is_swapped_all_the_time_serves_a_protected_file(
-    house: House, swapped: str
+def test_no_open_of_a_path_that_is_exchanged_constantly_serves_a_protected_file(
+    protected: ProtectedHome, swapped: str
 ) -> None:
-    files = house.files(secrets=True)
-    seen: Counter[bytes | None] = Counter()
-    while seen.total() < OPENS or len(seen) < 2:
+    files = protected.files(secrets=True)
+    results: Counter[bytes | None] = Counter()
+    while results.total() < OPENS or len(results) < 2:
         try:
-            seen[files.read_bytes(swapped)] += 1
+            results[files.read_bytes(swapped)] += 1
         except (Forbidden, NotFound):
-            seen[None] += 1
-    assert set(seen) == {b"hello", None}
-    print(f"{seen.total():,} opens of {swapped}: {seen[b'hello']:,} served the file of the workspace")
+            results[None] += 1
+    assert set(results) == {b"hello", None}
+    print(f"{results.total():,} opens of {swapped}: {results[b'hello']:,} served the file of the workspace")

@@ -1,4 +1,4 @@
-"""A house for every test, and nothing left of it afterwards."""
+"""Fixtures: sessions without a web server. Every process is ended after the test."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -11,24 +11,24 @@ from support.server import end_processes_of
 
 
 @pytest.fixture
-async def closed_house(tmp_path: Path) -> AsyncIterator[QuietHouse]:
-    """With a scripted agent that does what its prompts say; to be opened, as often as one likes."""
-    this = QuietHouse(tmp_path)
-    this.define()
-    yield this
-    await asyncio.to_thread(end_processes_of, this.home)
+async def closed_server(tmp_path: Path) -> AsyncIterator[QuietHouse]:
+    """Define a scripted agent that follows its prompts. The test opens the sessions, also several times."""
+    server = QuietHouse(tmp_path)
+    server.define()
+    yield server
+    await asyncio.to_thread(end_processes_of, server.home)
 
 
 @pytest.fixture
-async def house(closed_house: QuietHouse) -> AsyncIterator[QuietHouse]:
-    async with closed_house.open():
-        yield closed_house
+async def local_server(closed_server: QuietHouse) -> AsyncIterator[QuietHouse]:
+    async with closed_server.open():
+        yield closed_server
 
 
 @pytest.fixture
-async def small_house(tmp_path: Path) -> AsyncIterator[QuietHouse]:
-    """Two sessions with a living agent, and no more; an agent is idle after half a second."""
-    this = QuietHouse(tmp_path, idle_seconds=0.5, AGENT_MAX_SESSIONS="2")
-    this.define()
-    yield this
-    await asyncio.to_thread(end_processes_of, this.home)
+async def small_server(tmp_path: Path) -> AsyncIterator[QuietHouse]:
+    """Allow two sessions with a living agent. A session ends after half a second without activity."""
+    server = QuietHouse(tmp_path, idle_seconds=0.5, AGENT_MAX_SESSIONS="2")
+    server.define()
+    yield server
+    await asyncio.to_thread(end_processes_of, server.home)

@@ -1,4 +1,4 @@
-"""What catches up behind the house gives way to who asks or types, and to nobody else."""
+"""Background jobs pause while requests or keystrokes are served, and only then."""
 
 from collections.abc import Coroutine
 from typing import Any
@@ -9,35 +9,35 @@ from bullpen import clock
 from bullpen.sessions.background_throttle import MAX_TYPING_SECONDS, RECENT_SECONDS, BackgroundThrottle
 
 
-async def test_a_house_that_nobody_asks_is_worked_for_without_rest() -> None:
-    assert not rests(BackgroundThrottle())
+async def test_a_job_is_not_paused_while_no_request_is_served() -> None:
+    assert not pauses_after_step(BackgroundThrottle())
 
 
-async def test_a_piece_of_work_is_followed_by_a_rest_when_somebody_has_asked() -> None:
+async def test_a_job_pauses_after_each_step_when_a_request_was_served_recently() -> None:
     throttle = BackgroundThrottle()
     deadline = clock.monotonic() + 30
     throttle.note_request()
-    while not rests(throttle):  # a machine that stood still let the moment pass
+    while not pauses_after_step(throttle):  # on a paused machine the request is no longer recent
         assert clock.monotonic() < deadline
         throttle.note_request()
 
 
-def rests(throttle: BackgroundThrottle) -> bool:
-    """Whether a piece of work without a pause of its own is followed by one."""
+def pauses_after_step(throttle: BackgroundThrottle) -> bool:
+    """Return whether the throttle pauses after a step of a background job."""
 
     async def work() -> None:
         async with throttle.step():
             pass
 
-    return pauses(work())
+    return must_wait(work())
 
 
-def waits(throttle: BackgroundThrottle) -> bool:
-    return pauses(throttle.wait_while_typing())
+def waits_for_typing(throttle: BackgroundThrottle) -> bool:
+    return must_wait(throttle.wait_while_typing())
 
 
-def pauses(work: Coroutine[Any, Any, None]) -> bool:
-    """Whether it has to wait for something."""
+def must_wait(work: Coroutine[Any, Any, None]) -> bool:
+    """Return whether the coroutine has to wait."""
     try:
         work.send(None)
     except StopIteration:
@@ -46,38 +46,40 @@ def pauses(work: Coroutine[Any, Any, None]) -> bool:
     return True
 
 
-async def test_work_waits_while_somebody_types(monkeypatch: pytest.MonkeyPatch) -> None:
-    throttle, now = BackgroundThrottle(), Clock(monkeypatch)
-    assert not waits(throttle)
+async def test_a_job_waits_while_a_user_types(monkeypatch: pytest.MonkeyPatch) -> None:
+    throttle, now = BackgroundThrottle(), ManualClock(monkeypatch)
+    assert not waits_for_typing(throttle)
     throttle.note_keystroke()
-    assert waits(throttle)
-    now.pass_by(RECENT_SECONDS / 2)
+    assert waits_for_typing(throttle)
+    now.advance(RECENT_SECONDS / 2)
     throttle.note_keystroke()
-    now.pass_by(RECENT_SECONDS / 2)
-    assert waits(throttle)
-    now.pass_by(RECENT_SECONDS)
-    assert not waits(throttle)
+    now.advance(RECENT_SECONDS / 2)
+    assert waits_for_typing(throttle)
+    now.advance(RECENT_SECONDS)
+    assert not waits_for_typing(throttle)
 
 
-async def test_it_does_not_wait_for_ever_for_who_never_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    throttle, now = BackgroundThrottle(), Clock(monkeypatch)
-    began = now.seconds
+async def test_a_job_does_not_wait_forever_for_a_user_who_types_without_a_pause(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    throttle, now = BackgroundThrottle(), ManualClock(monkeypatch)
+    start = now.seconds
     throttle.note_keystroke()
-    while waits(throttle):
-        now.pass_by(RECENT_SECONDS / 2)
+    while waits_for_typing(throttle):
+        now.advance(RECENT_SECONDS / 2)
         throttle.note_keystroke()
-    assert MAX_TYPING_SECONDS < now.seconds - began < MAX_TYPING_SECONDS + RECENT_SECONDS
-    now.pass_by(2 * RECENT_SECONDS)
+    assert MAX_TYPING_SECONDS < now.seconds - start < MAX_TYPING_SECONDS + RECENT_SECONDS
+    now.advance(2 * RECENT_SECONDS)
     throttle.note_keystroke()
-    assert waits(throttle), "after a pause, the next keystroke starts a new wait"
+    assert waits_for_typing(throttle), "after a pause, the next keystroke starts a new wait"
 
 
-class Clock:
-    """Stands still until told otherwise."""
+class ManualClock:
+    """A monotonic clock that only `advance` moves."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.seconds = 1000.0
         monkeypatch.setattr(clock, "monotonic", lambda: self.seconds)
 
-    def pass_by(self, seconds: float) -> None:
+    def advance(self, seconds: float) -> None:
         self.seconds += seconds

@@ -1,4 +1,4 @@
-"""What does not wait for ever: permissions nobody answers, agents that will not be cancelled."""
+"""Deadlines: for the answer to a permission, and for an agent that ignores a cancel."""
 
 import asyncio
 import os
@@ -12,78 +12,92 @@ from bullpen.domain.states import WorkerState
 from support.quiet_house import QuietHouse, is_calm, say, turn, until
 from support.server import end_processes_of
 
-IN_TIME = "5"  # seconds in which anybody comes to do something, however busy the machine is
+LONG_ENOUGH = "5"  # seconds in which the test can act, also on a busy machine
 
 
 @pytest.fixture
-async def hasty_house(tmp_path: Path) -> AsyncIterator[QuietHouse]:
-    """A second for a permission, a second to be cancelled."""
-    this = QuietHouse(tmp_path, BULLPEN_PERMISSION_TIMEOUT="1", BULLPEN_CANCEL_GRACE="1")
-    this.define()
-    this.define("deaf", {"agent": {"on_cancel": "ignore"}})
-    yield this
-    await asyncio.to_thread(end_processes_of, this.home)
+async def hasty_server(tmp_path: Path) -> AsyncIterator[QuietHouse]:
+    """Allow one second to answer a permission and one second to stop after a cancel."""
+    server = QuietHouse(tmp_path, BULLPEN_PERMISSION_TIMEOUT="1", BULLPEN_CANCEL_GRACE="1")
+    server.define()
+    server.define("stubborn", {"agent": {"on_cancel": "ignore"}})
+    yield server
+    await asyncio.to_thread(end_processes_of, server.home)
 
 
-async def permissions(house: QuietHouse, session: Any) -> list[tuple[str, str | None, str | None]]:
-    facts = await house.facts(session, "permission")
+async def permissions(local_server: QuietHouse, session: Any) -> list[tuple[str, str | None, str | None]]:
+    facts = await local_server.facts(session, "permission")
     return [(fact.status, fact.option_id, fact.by) for fact in facts]
 
 
-async def test_a_permission_nobody_answers_is_refused_in_time(hasty_house: QuietHouse) -> None:
-    async with hasty_house.open() as house:
-        session = await house.session("scripted")
+async def test_a_permission_without_an_answer_is_refused_at_its_deadline(hasty_server: QuietHouse) -> None:
+    async with hasty_server.open() as local_server:
+        session = await local_server.session("scripted")
         await turn(session, "[[permission title=x]] [[chunk on]]")
-        assert await permissions(house, session) == [("pending", None, None), ("selected", "no", "timeout")]
-        assert await house.text(session) == "on"
+        assert await permissions(local_server, session) == [
+            ("pending", None, None),
+            ("selected", "no", "timeout"),
+        ]
+        assert await local_server.text(session) == "on"
 
 
-async def test_one_that_offers_no_refusal_is_withdrawn(hasty_house: QuietHouse) -> None:
+async def test_a_permission_without_a_refusing_option_is_cancelled_at_its_deadline(
+    hasty_server: QuietHouse,
+) -> None:
     options = '[{"optionId":"yes","name":"Yes","kind":"allow_once"}]'
-    async with hasty_house.open() as house:
-        session = await house.session("scripted")
+    async with hasty_server.open() as local_server:
+        session = await local_server.session("scripted")
         await turn(session, f"[[permission title=x 'options={options}']]")
-        assert await permissions(house, session) == [("pending", None, None), ("cancelled", None, "timeout")]
+        assert await permissions(local_server, session) == [
+            ("pending", None, None),
+            ("cancelled", None, "timeout"),
+        ]
 
 
-async def test_the_time_of_a_permission_goes_on_while_no_server_runs(hasty_house: QuietHouse) -> None:
-    hasty_house.set(BULLPEN_PERMISSION_TIMEOUT="0")
-    async with hasty_house.open() as house:
-        session = await house.session("scripted")
+async def test_the_deadline_of_a_permission_also_passes_while_no_server_runs(
+    hasty_server: QuietHouse,
+) -> None:
+    hasty_server.set(BULLPEN_PERMISSION_TIMEOUT="0")
+    async with hasty_server.open() as local_server:
+        session = await local_server.session("scripted")
         await say(session, "[[permission title=x]] [[chunk on]]")
         asked = await until(session, lambda s: s.permissions)
-    hasty_house.set(BULLPEN_PERMISSION_TIMEOUT="3600", BULLPEN_CANCEL_GRACE="30")
-    async with hasty_house.open() as house:
-        session = await house.sessions.get(session.id)
-        assert session.snapshot.permissions == asked.permissions  # an hour is not over
-    hasty_house.set(BULLPEN_PERMISSION_TIMEOUT="1")
-    async with hasty_house.open() as house:
-        session = await house.sessions.get(session.id)
+    hasty_server.set(BULLPEN_PERMISSION_TIMEOUT="3600", BULLPEN_CANCEL_GRACE="30")
+    async with hasty_server.open() as local_server:
+        session = await local_server.sessions.get(session.id)
+        assert session.snapshot.permissions == asked.permissions  # its deadline is an hour away
+    hasty_server.set(BULLPEN_PERMISSION_TIMEOUT="1")
+    async with hasty_server.open() as local_server:
+        session = await local_server.sessions.get(session.id)
         await until(session, is_calm)
-        assert (await permissions(house, session))[-1] == ("selected", "no", "timeout")
+        assert (await permissions(local_server, session))[-1] == ("selected", "no", "timeout")
 
 
-async def test_an_answer_in_time_is_the_one_that_counts(hasty_house: QuietHouse) -> None:
-    hasty_house.set(BULLPEN_PERMISSION_TIMEOUT=IN_TIME)
-    async with hasty_house.open() as house:
-        session = await house.session("scripted")
-        await say(session, f"[[permission title=x]] [[sleep {IN_TIME}.5]]")
+async def test_a_permission_that_is_answered_in_time_is_not_answered_again_at_its_deadline(
+    hasty_server: QuietHouse,
+) -> None:
+    hasty_server.set(BULLPEN_PERMISSION_TIMEOUT=LONG_ENOUGH)
+    async with hasty_server.open() as local_server:
+        session = await local_server.session("scripted")
+        await say(session, f"[[permission title=x]] [[sleep {LONG_ENOUGH}.5]]")
         asked = await until(session, lambda s: s.permissions)
         await session.answer_permission(asked.permissions[0].permission.id, "yes", "ada")
         await until(session, is_calm)
-        assert (await permissions(house, session))[1:] == [("selected", "yes", "ada")]
+        assert (await permissions(local_server, session))[1:] == [("selected", "yes", "ada")]
 
 
-async def test_an_agent_that_ignores_a_cancel_is_ended_and_can_be_restarted(hasty_house: QuietHouse) -> None:
-    async with hasty_house.open() as house:
-        session = await house.session()
-        worker = await house.agent(session, "deaf")
+async def test_an_agent_that_ignores_a_cancel_is_killed_and_can_be_restarted(
+    hasty_server: QuietHouse,
+) -> None:
+    async with hasty_server.open() as local_server:
+        session = await local_server.session()
+        worker = await local_server.agent(session, "stubborn")
         await say(session, "[[wait_cancel]] [[silent]]")
         await session.enqueue("later")
         await session.cancel_turn(None, "ada")
         snapshot = await until(session, lambda s: s.worker(worker.id).state is WorkerState.FAILED)
         assert "had not stopped 1 s later" in (snapshot.worker(worker.id).error or "")
-        assert await house.stop_reasons(session) == ["cancelled"]
+        assert await local_server.stop_reasons(session) == ["cancelled"]
         assert (snapshot.queue.paused, len(snapshot.queue.items)) == (True, 1)
         async with asyncio.timeout(60):
             while session.busy:
@@ -96,13 +110,13 @@ async def test_an_agent_that_ignores_a_cancel_is_ended_and_can_be_restarted(hast
         await until(session, lambda s: not s.queue.items and is_calm(s))
 
 
-async def test_an_agent_that_stops_in_time_is_left_alone(hasty_house: QuietHouse) -> None:
-    hasty_house.set(BULLPEN_CANCEL_GRACE=IN_TIME)
-    async with hasty_house.open() as house:
-        session = await house.session("scripted")
+async def test_an_agent_that_stops_in_time_after_a_cancel_keeps_running(hasty_server: QuietHouse) -> None:
+    hasty_server.set(BULLPEN_CANCEL_GRACE=LONG_ENOUGH)
+    async with hasty_server.open() as local_server:
+        session = await local_server.session("scripted")
         await say(session, "[[wait_cancel]]")
         await until(session, lambda s: any(each.turn for each in s.conversations.values()))
         await session.cancel_turn(None, "ada")
         await until(session, is_calm)
-        await turn(session, f"[[sleep {IN_TIME}.5]] [[chunk alive]]")
-        assert await house.text(session) == "alive"
+        await turn(session, f"[[sleep {LONG_ENOUGH}.5]] [[chunk alive]]")
+        assert await local_server.text(session) == "alive"

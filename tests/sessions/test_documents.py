@@ -1,4 +1,4 @@
-"""Workers that show files: the diff of a work tree and a document, kept current, told once."""
+"""Workers that show files: the diff of a work tree and a document. Each change is recorded once."""
 
 import asyncio
 from collections.abc import Callable
@@ -17,44 +17,49 @@ from support.repositories import Repo
 
 
 @pytest.fixture
-def repo(house: QuietHouse) -> Repo:
-    return Repo(house.workspace)
+def repo(local_server: QuietHouse) -> Repo:
+    return Repo(local_server.workspace)
 
 
-async def show(house: QuietHouse, session: Session, type: str, path: str | None = None) -> str:
-    order = AddWorker(worker_id=new_id(), type=type, workspace=str(house.workspace), file_path=path)
+async def add_worker(local_server: QuietHouse, session: Session, type: str, path: str | None = None) -> str:
+    order = AddWorker(worker_id=new_id(), type=type, workspace=str(local_server.workspace), file_path=path)
     await session.add_worker(order)
     await until(session, lambda s: s.worker(order.worker_id).state is not WorkerState.SPAWNING)
     return order.worker_id
 
 
-async def told(house: QuietHouse, session: Session, type: str, **wanted: Any) -> Any:
-    """The newest fact of a type, once it says what is wanted."""
+async def wait_for_fact(local_server: QuietHouse, session: Session, type: str, **values: Any) -> Any:
+    """Wait until the newest fact of a type has these values, and return it."""
 
-    def says_it(fact: Any) -> bool:
-        return all(getattr(fact, name) == value for name, value in wanted.items())
+    def matches(fact: Any) -> bool:
+        return all(getattr(fact, name) == value for name, value in values.items())
 
-    return await newest(house, session, type, says_it)
+    return await wait_for_newest(local_server, session, type, matches)
 
 
-async def newest(house: QuietHouse, session: Session, type: str, good: Callable[[Any], bool]) -> Any:
+async def wait_for_newest(
+    local_server: QuietHouse, session: Session, type: str, matches: Callable[[Any], bool]
+) -> Any:
+    """Wait until the newest fact of a type matches, and return it."""
     async with asyncio.timeout(60):
         while True:
             head = session.log.head
-            facts = await house.facts(session, type)
-            if facts and good(facts[-1]):
+            facts = await local_server.facts(session, type)
+            if facts and matches(facts[-1]):
                 return facts[-1]
-            while session.log.head == head:  # nothing came while we read
+            while session.log.head == head:  # no event was appended during the read
                 await session.log.growth.wait()
 
 
-async def test_r83_a_diff_follows_files_the_index_and_commits(house: QuietHouse, repo: Repo) -> None:
-    session = await house.session()
-    worker = await show(house, session, "diff")
-    await told(house, session, "diff_changed", files=[], patch="")
+async def test_a_diff_worker_follows_files_the_index_and_commits(
+    local_server: QuietHouse, repo: Repo
+) -> None:
+    session = await local_server.session()
+    worker = await add_worker(local_server, session, "diff")
+    await wait_for_fact(local_server, session, "diff_changed", files=[], patch="")
     repo.write("readme.txt", "hello\nworld\n")
     repo.write("new.txt", "one\ntwo\n")
-    fact = await told(house, session, "diff_changed", additions=3, deletions=0)
+    fact = await wait_for_fact(local_server, session, "diff_changed", additions=3, deletions=0)
     assert [(f["path"], f["status"], f["staged"], f["unstaged"]) for f in fact.files] == [
         ("new.txt", "untracked", False, True),
         ("readme.txt", "modified", False, True),
@@ -62,56 +67,58 @@ async def test_r83_a_diff_follows_files_the_index_and_commits(house: QuietHouse,
     assert "+world\n" in fact.patch
     assert "+two\n" in fact.patch
     repo.git("add", "new.txt")
-    await newest(house, session, "diff_changed", lambda fact: fact.files[0]["staged"])
+    await wait_for_newest(local_server, session, "diff_changed", lambda fact: fact.files[0]["staged"])
     repo.commit("all of it")
-    await told(house, session, "diff_changed", files=[])
+    await wait_for_fact(local_server, session, "diff_changed", files=[])
     await session.end_worker(worker, "enough")
     assert session.snapshot.worker(worker).state is WorkerState.TERMINATED
 
 
-async def test_a_diff_outside_of_any_repository_says_so(house: QuietHouse) -> None:
-    session = await house.session()
-    worker = await show(house, session, "diff")
+async def test_a_diff_worker_outside_a_repository_fails_with_the_reason(local_server: QuietHouse) -> None:
+    session = await local_server.session()
+    worker = await add_worker(local_server, session, "diff")
     snapshot = await until(session, lambda s: s.worker(worker).state is WorkerState.FAILED)
     assert "not in a git repository" in str(snapshot.worker(worker).error)
 
 
-async def test_a_restart_of_the_server_tells_nothing_twice(closed_house: QuietHouse) -> None:
-    async with closed_house.open() as house:
-        repo = Repo(house.workspace)
+async def test_a_restart_of_the_server_records_no_change_twice(closed_server: QuietHouse) -> None:
+    async with closed_server.open() as local_server:
+        repo = Repo(local_server.workspace)
         repo.write("readme.txt", "changed\n")
-        session = await house.session()
-        worker = await show(house, session, "diff")
-        before = await told(house, session, "diff_changed", additions=1)
-    async with closed_house.open() as house:
-        session = await house.sessions.get(session.id)
+        session = await local_server.session()
+        worker = await add_worker(local_server, session, "diff")
+        before = await wait_for_fact(local_server, session, "diff_changed", additions=1)
+    async with closed_server.open() as local_server:
+        session = await local_server.sessions.get(session.id)
         repo.write("more.txt", "x\n")
-        await told(house, session, "diff_changed", additions=2)
-        facts = await house.facts(session, "diff_changed")
+        await wait_for_fact(local_server, session, "diff_changed", additions=2)
+        facts = await local_server.facts(session, "diff_changed")
         assert facts[:-1] == [before]
         assert session.snapshot.worker(worker).run == 1
-        assert len(await house.facts(session, "worker_ready")) == 1
+        assert len(await local_server.facts(session, "worker_ready")) == 1
 
 
-async def test_a_document_follows_its_file(house: QuietHouse) -> None:
-    session = await house.session()
-    file = Path(house.workspace, "notes", "today.md")
-    worker = await show(house, session, "markdown", "notes/today.md")
-    fact = await told(house, session, "document_changed", text=None)
+async def test_a_document_worker_follows_its_file(local_server: QuietHouse) -> None:
+    session = await local_server.session()
+    file = Path(local_server.workspace, "notes", "today.md")
+    worker = await add_worker(local_server, session, "markdown", "notes/today.md")
+    fact = await wait_for_fact(local_server, session, "document_changed", text=None)
     assert fact.note == "there is no file notes/today.md"
     file.parent.mkdir()
     file.write_text("# Today\n")
-    await told(house, session, "document_changed", text="# Today\n")
+    await wait_for_fact(local_server, session, "document_changed", text="# Today\n")
     fresh = file.with_suffix(".tmp")
     fresh.write_text("# Tomorrow\n")
     fresh.rename(file)
-    await told(house, session, "document_changed", text="# Tomorrow\n")
+    await wait_for_fact(local_server, session, "document_changed", text="# Tomorrow\n")
     file.write_bytes(b"x" * (2 << 20))
-    assert (await told(house, session, "document_changed", text=None)).note == "larger than 1 MiB"
+    assert (
+        await wait_for_fact(local_server, session, "document_changed", text=None)
+    ).note == "larger than 1 MiB"
     await session.end_worker(worker, "enough")
 
 
-async def test_a_document_needs_a_path(house: QuietHouse) -> None:
-    session = await house.session()
+async def test_a_document_worker_without_a_path_is_refused(local_server: QuietHouse) -> None:
+    session = await local_server.session()
     with pytest.raises(Invalid, match="filePath"):
-        await show(house, session, "markdown")
+        await add_worker(local_server, session, "markdown")

@@ -1,4 +1,4 @@
-"""The disk is full: what the house does by itself waits for room, and the house stands."""
+"""A full disk: the changes that the server makes on its own wait for free space, and it keeps running."""
 
 import asyncio
 import tempfile
@@ -28,117 +28,120 @@ from support.stories import said
 
 __all__ = ["disk"]
 
-SOON = 0.1  # seconds
+SHORT_SECONDS = 0.1
 
-Told = list[MutableMapping[str, Any]]
+LogEntries = list[MutableMapping[str, Any]]
 
 
 @pytest.fixture
-async def closed_house(tmp_path: Path, disk: Disk) -> AsyncIterator[QuietHouse]:
-    """With its database on a disk that can be filled; an agent is idle after half a second."""
+async def closed_server(tmp_path: Path, disk: Disk) -> AsyncIterator[QuietHouse]:
+    """Put the database on a disk that can be filled. A session ends after half a second without activity."""
     url = f"sqlite:///{disk.path}/bullpen.db"
-    this = QuietHouse(tmp_path, idle_seconds=0.5, BULLPEN_DATABASE_URL=url)
-    this.define()
-    yield this
-    await asyncio.to_thread(end_processes_of, this.home)
+    server = QuietHouse(tmp_path, idle_seconds=0.5, BULLPEN_DATABASE_URL=url)
+    server.define()
+    yield server
+    await asyncio.to_thread(end_processes_of, server.home)
 
 
 @pytest.fixture(autouse=True)
-def impatience(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(idle_reaper, "RETRY_SECONDS", SOON)
-    monkeypatch.setattr(presence, "RETRY_SECONDS", SOON)
-    monkeypatch.setattr(purging, "RETRY_SECONDS", SOON)
-    with shortened(viewer_grace_after_leave=SOON):
+def short_intervals(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(idle_reaper, "RETRY_SECONDS", SHORT_SECONDS)
+    monkeypatch.setattr(presence, "RETRY_SECONDS", SHORT_SECONDS)
+    monkeypatch.setattr(purging, "RETRY_SECONDS", SHORT_SECONDS)
+    with shortened(viewer_grace_after_leave=SHORT_SECONDS):
         yield
 
 
-async def fill(house: QuietHouse, disk: Disk) -> Session:
-    """Until a command is refused."""
-    noise = await house.session()
+async def fill(local_server: QuietHouse, disk: Disk) -> Session:
+    """Fill the disk until an append is refused, and return the session that was used for it."""
+    filler = await local_server.session()
     disk.fill()
     with pytest.raises(StorageFull):
         while True:
-            await noise.log.append([said("x" * 4000)])
-    return noise
+            await filler.log.append([said("x" * 4000)])
+    return filler
 
 
-async def exhaust(house: QuietHouse) -> None:
-    """Until not even the smallest write is taken."""
-    database = house.sessions.store.database
+async def exhaust(local_server: QuietHouse) -> None:
+    """Fill the disk until the smallest write is refused."""
+    database = local_server.sessions.store.database
     with pytest.raises(StorageFull):
         for n in count():
-            row = {"key": "noise", "value": str(n)}
+            row = {"key": "filler", "value": str(n)}
             await database.write(partial(upsert_rows, table=settings, rows=[row]), patient=True)
 
 
-async def until_room(session: Session) -> None:
+async def wait_for_space(session: Session) -> None:
+    """Wait until the session accepts an append."""
     async with asyncio.timeout(60):
         while True:
             with suppress(StorageFull):
-                await session.log.append([said("there is room")])
+                await session.log.append([said("there is space")])
                 return
             await asyncio.sleep(0.01)
 
 
 @pytest.fixture
-def told() -> Iterator[Told]:
+def log_entries() -> Iterator[LogEntries]:
     with capture_logs() as entries:
         yield entries
 
 
-async def tried(told: Told, event: str) -> None:
-    """Waits until it was tried in vain, and tried again."""
+async def wait_for_retry(log_entries: LogEntries, event: str) -> None:
+    """Wait until a failed attempt and its failed retry have been logged."""
     async with asyncio.timeout(60):
-        while sum(each["event"] == event for each in told) < 2:
+        while sum(each["event"] == event for each in log_entries) < 2:
             await asyncio.sleep(0.01)
 
 
-async def test_an_idle_session_is_ended_once_there_is_room(house: QuietHouse, disk: Disk, told: Told) -> None:
-    session = await house.session("scripted")
+async def test_an_idle_session_is_ended_when_the_disk_has_space_again(
+    local_server: QuietHouse, disk: Disk, log_entries: LogEntries
+) -> None:
+    session = await local_server.session("scripted")
     await until(session, lambda s: first_agent(s).state is WorkerState.ACTIVE)
-    await fill(house, disk)
-    await tried(told, "idle for too long")
+    await fill(local_server, disk)
+    await wait_for_retry(log_entries, "idle for too long")
     assert session.snapshot.status is SessionStatus.ACTIVE
     disk.free()
     await until(session, lambda s: s.end_reason == "idle_timeout")
-    assert await house.session()
+    assert await local_server.session()
 
 
-async def test_a_session_nobody_looks_at_any_more_is_ended_once_there_is_room(
-    house: QuietHouse, disk: Disk, told: Told
+async def test_a_terminate_session_without_viewers_is_ended_when_the_disk_has_space_again(
+    local_server: QuietHouse, disk: Disk, log_entries: LogEntries
 ) -> None:
-    session = await house.session(on_last_disconnect="terminate")
+    session = await local_server.session(on_last_disconnect="terminate")
     async with background_tasks() as tasks:
         viewers = ViewerPresence(tasks)
-        await fill(house, disk)
+        await fill(local_server, disk)
         viewers.schedule_early_end(session)
-        await tried(told, "the last viewer left")
+        await wait_for_retry(log_entries, "the last viewer left")
         assert session.snapshot.status is SessionStatus.ACTIVE
         disk.free()
         await until(session, lambda s: s.end_reason == "last_disconnect")
 
 
-async def test_who_comes_back_while_the_disk_is_full_keeps_the_session(
-    house: QuietHouse, disk: Disk, told: Told
+async def test_a_viewer_that_returns_while_the_disk_is_full_keeps_the_session(
+    local_server: QuietHouse, disk: Disk, log_entries: LogEntries
 ) -> None:
-    session = await house.session(on_last_disconnect="terminate")
+    session = await local_server.session(on_last_disconnect="terminate")
     async with background_tasks() as tasks:
         viewers = ViewerPresence(tasks)
-        noise = await fill(house, disk)
+        filler = await fill(local_server, disk)
         viewers.schedule_early_end(session)
-        await tried(told, "the last viewer left")
+        await wait_for_retry(log_entries, "the last viewer left")
         with viewers.viewing(session):
             disk.free()
-            await until_room(noise)
-            await asyncio.sleep(3 * SOON)
+            await wait_for_space(filler)
+            await asyncio.sleep(3 * SHORT_SECONDS)
             assert session.snapshot.status is SessionStatus.ACTIVE
 
 
-async def test_a_message_gets_a_title_by_its_words_where_no_directory_can_be_made(
-    house: QuietHouse, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+async def test_a_message_is_titled_with_its_first_words_when_no_directory_can_be_created(
+    local_server: QuietHouse, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    house.define("titled", titleCommand=["/bin/echo", "a title of the agent's own {prompt}"])
-    session = await house.session("titled")
+    local_server.define("titled", titleCommand=["/bin/echo", "a title of the agent's own {prompt}"])
+    session = await local_server.session("titled")
     await say(session, "[[wait_cancel]]")
     await until(session, lambda s: first_agent(s).activity is Activity.ACTIVE)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
@@ -147,91 +150,93 @@ async def test_a_message_gets_a_title_by_its_words_where_no_directory_can_be_mad
     assert (snapshot.queue.items[-1].title or "").startswith("some words of which")
 
 
-def recording(house: QuietHouse, session: Session) -> Path:
-    return house.sessions.services.recordings.directory / session.id
+def recording_directory(local_server: QuietHouse, session: Session) -> Path:
+    return local_server.sessions.services.recordings.directory / session.id
 
 
 @pytest.fixture
-async def plain_house(tmp_path: Path) -> AsyncIterator[QuietHouse]:
-    this = QuietHouse(tmp_path)
-    yield this
-    await asyncio.to_thread(end_processes_of, this.home)
+async def plain_server(tmp_path: Path) -> AsyncIterator[QuietHouse]:
+    server = QuietHouse(tmp_path)
+    yield server
+    await asyncio.to_thread(end_processes_of, server.home)
 
 
-async def old_session(house: QuietHouse) -> Session:
-    """One that has ended, with a recording."""
-    session = await house.session()
+async def ended_session(local_server: QuietHouse) -> Session:
+    """Create a session that has ended and has a recording."""
+    session = await local_server.session()
     await session.log.append([said("x" * 4000) for _ in range(500)])
     await session.end(SessionStatus.COMPLETED, "user_request")
-    wires = await house.sessions.store.encoded_events(session.id, limit=100)
-    house.sessions.services.recordings.append(session.id, wires)
+    wires = await local_server.sessions.store.encoded_events(session.id, limit=100)
+    local_server.sessions.services.recordings.append(session.id, wires)
     return session
 
 
 @pytest.mark.skipif("tiny" not in KINDS, reason="mounting needs root")
-async def test_a_purge_makes_room_on_a_full_disk(tmp_path: Path) -> None:
+async def test_a_purge_frees_space_on_a_full_disk(tmp_path: Path) -> None:
     with tiny_disk(tmp_path) as disk:
-        async with QuietHouse(tmp_path).open() as house:
-            session = await old_session(house)
-            await fill(house, disk)
-            await house.sessions.purge(session.id)
+        async with QuietHouse(tmp_path).open() as local_server:
+            session = await ended_session(local_server)
+            await fill(local_server, disk)
+            await local_server.sessions.purge(session.id)
             with pytest.raises(NotFound):
-                await house.sessions.get(session.id)
-            assert await house.sessions.store.unfinished_purges() == {}
-            assert not recording(house, session).exists()
-        await asyncio.to_thread(end_processes_of, house.home)
+                await local_server.sessions.get(session.id)
+            assert await local_server.sessions.store.unfinished_purges() == {}
+            assert not recording_directory(local_server, session).exists()
+        await asyncio.to_thread(end_processes_of, local_server.home)
 
 
-async def test_a_purge_the_disk_refuses_changes_nothing(plain_house: QuietHouse) -> None:
-    async with plain_house.open() as house:
-        session = await old_session(house)
-        with limited_disk(house.home) as disk:
-            noise = await fill(house, disk)
-            await exhaust(house)
+async def test_a_purge_that_the_disk_refuses_changes_nothing(plain_server: QuietHouse) -> None:
+    async with plain_server.open() as local_server:
+        session = await ended_session(local_server)
+        with limited_disk(local_server.home) as disk:
+            filler = await fill(local_server, disk)
+            await exhaust(local_server)
             with pytest.raises(StorageFull):
-                await house.sessions.purge(session.id)
-            assert (recording(house, session) / "events.jsonl").exists()
+                await local_server.sessions.purge(session.id)
+            assert (recording_directory(local_server, session) / "events.jsonl").exists()
             assert not session.log.closed
-            assert await house.sessions.get(session.id) is session
-        await until_room(noise)
-        await house.sessions.purge(session.id)
-        assert not recording(house, session).exists()
+            assert await local_server.sessions.get(session.id) is session
+        await wait_for_space(filler)
+        await local_server.sessions.purge(session.id)
+        assert not recording_directory(local_server, session).exists()
 
 
-async def test_a_house_opens_on_a_full_disk_with_a_purge_to_finish(
-    plain_house: QuietHouse, told: Told
+async def test_a_server_starts_on_a_full_disk_and_finishes_a_purge_later(
+    plain_server: QuietHouse, log_entries: LogEntries
 ) -> None:
-    with limited_disk(plain_house.home) as disk:
-        async with plain_house.open() as house:
-            session = await old_session(house)
-            await house.sessions.store.hide(session.id)
-            await fill(house, disk)
-        async with plain_house.open() as house:
-            await tried(told, "a purged session could not be deleted yet")
-            assert not recording(house, session).exists()  # nobody needs room for that
+    with limited_disk(plain_server.home) as disk:
+        async with plain_server.open() as local_server:
+            session = await ended_session(local_server)
+            await local_server.sessions.store.hide(session.id)
+            await fill(local_server, disk)
+        async with plain_server.open() as local_server:
+            await wait_for_retry(log_entries, "a purged session could not be deleted yet")
+            assert not recording_directory(
+                local_server, session
+            ).exists()  # deleting files needs no free space
             disk.free()
             async with asyncio.timeout(60):
-                while await house.sessions.store.unfinished_purges():
+                while await local_server.sessions.store.unfinished_purges():
                     await asyncio.sleep(0.01)
 
 
-async def test_a_purge_that_finds_the_keeper_busy_is_finished_later(plain_house: QuietHouse) -> None:
-    """A process of an earlier run may still be on its way out."""
-    plain_house.define(
+async def test_a_purge_is_finished_later_while_a_process_is_still_ending(plain_server: QuietHouse) -> None:
+    """A process of an earlier run may still be ending."""
+    plain_server.define(
         "stubborn", {"agent": {"ignore_term": True, "ignore_eof": True, "on_cancel": "ignore"}}
     )
-    plain_house.set(BULLPEN_CANCEL_GRACE="1")
-    async with plain_house.open() as house:
-        session = await house.session()
-        worker = await house.agent(session, "stubborn")
+    plain_server.set(BULLPEN_CANCEL_GRACE="1")
+    async with plain_server.open() as local_server:
+        session = await local_server.session()
+        worker = await local_server.agent(session, "stubborn")
         await say(session, "[[wait_cancel]] [[silent]]")
-        await session.cancel_turn(worker.id, "a person")
+        await session.cancel_turn(worker.id, "ada")
         await until(session, lambda s: s.worker(worker.id).state is WorkerState.FAILED)
         await session.end(SessionStatus.CANCELLED, "cancelled")
-        await house.sessions.purge(session.id)
+        await local_server.sessions.purge(session.id)
         with pytest.raises(NotFound):
-            await house.sessions.get(session.id)
+            await local_server.sessions.get(session.id)
         async with asyncio.timeout(60):
-            while await house.sessions.store.unfinished_purges():
+            while await local_server.sessions.store.unfinished_purges():
                 await asyncio.sleep(0.01)
-        assert not (house.home / "spool" / worker.id).exists()
+        assert not (local_server.home / "spool" / worker.id).exists()

@@ -1,4 +1,4 @@
-"""The sessions of a `sessions.json` inside one process: each is taken once, or left with a reason."""
+"""Import of a `sessions.json`: each session is imported once, or left out with a reason."""
 
 import uuid
 from pathlib import Path
@@ -19,30 +19,33 @@ def worker(id: str, type: str = "agent", **more: Any) -> dict[str, Any]:
     return {"id": id, "type": type, "name": "Helper", **more}
 
 
-def saved(id: str, place: Path, *workers: dict[str, Any], **more: Any) -> dict[str, Any]:
-    fields = {"id": id, "type": "quick", "locationPath": str(place), "createdAt": "2025"}
+def entry(id: str, directory: Path, *workers: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """Return an entry of a `sessions.json`."""
+    fields = {"id": id, "type": "quick", "locationPath": str(directory), "createdAt": "2025"}
     return {**fields, "workers": list(workers), **more}
 
 
-async def take(house: QuietHouse, *entries: Any) -> ImportResult:
-    return await import_sessions(house.sessions, house.records, entries)
+async def import_entries(local_server: QuietHouse, *entries: Any) -> ImportResult:
+    return await import_sessions(local_server.sessions, local_server.records, entries)
 
 
 @pytest.fixture
-def place(house: QuietHouse) -> Path:
-    place = house.workspace / "project"
-    place.mkdir()
-    return place
+def directory(local_server: QuietHouse) -> Path:
+    directory = local_server.workspace / "project"
+    directory.mkdir()
+    return directory
 
 
-async def test_a_session_comes_with_its_workers_which_have_ended(house: QuietHouse, place: Path) -> None:
+async def test_a_session_is_imported_with_its_workers_as_exited(
+    local_server: QuietHouse, directory: Path
+) -> None:
     agent = worker("a", agentId="scripted")
-    entry = saved(UUID, place, agent, worker(UUID, "terminal", name="bad\nname", agentId="scripted"))
-    imported = await take(house, entry)
+    saved = entry(UUID, directory, agent, worker(UUID, "terminal", name="bad\nname", agentId="scripted"))
+    imported = await import_entries(local_server, saved)
     assert imported == ImportResult(
         taken=[ImportedSession(id=UUID, session_id=UUID, title="project", workers=2, notes=[])], left=[]
     )
-    session = await house.sessions.get(UUID)
+    session = await local_server.sessions.get(UUID)
     first, second = session.snapshot.workers.values()
     assert (first.type, first.name, first.role, first.agent_id) == ("agent", "Helper", "helper", "scripted")
     assert first.id == str(uuid.uuid5(NAMESPACE, f"{UUID}/a"))
@@ -54,35 +57,43 @@ async def test_a_session_comes_with_its_workers_which_have_ended(house: QuietHou
     )
     assert second.id == UUID
     assert {first.state, second.state} == {WorkerState.EXITED}
-    assert {first.workspace, second.workspace} == {str(place)}
-    facts = await house.facts(session)
-    start = SessionStart(session_type="quick", location_path=str(place), title="project")
+    assert {first.workspace, second.workspace} == {str(directory)}
+    facts = await local_server.facts(session)
+    start = SessionStart(session_type="quick", location_path=str(directory), title="project")
     assert facts[:2] == [start, SessionImported(original_id=UUID, created_at="2025")]
     assert [fact.type for fact in facts[2:]] == ["worker_spawning", "worker_ready", "worker_exited"] * 2
 
 
-async def test_a_session_is_taken_once_and_under_the_same_id_each_time(
-    house: QuietHouse, place: Path
+async def test_a_session_is_imported_once_with_an_id_derived_from_its_old_one(
+    local_server: QuietHouse, directory: Path
 ) -> None:
-    (taken,) = (await take(house, saved("one", place))).taken
+    (taken,) = (await import_entries(local_server, entry("one", directory))).taken
     assert taken.session_id == str(uuid.uuid5(NAMESPACE, "/one"))
-    again = await take(house, saved("one", place), saved("two", place))
+    again = await import_entries(local_server, entry("one", directory), entry("two", directory))
     assert again.left == [SkippedEntry(id="one", reason=f"it exists already, as session {taken.session_id}")]
     assert [each.id for each in again.taken] == ["two"]
 
 
-async def test_what_cannot_be_taken_is_named_and_harms_no_other(house: QuietHouse, place: Path) -> None:
-    nowhere = house.workspace / "gone"
-    imported = await take(house, 7, {"id": "x"}, saved("far", nowhere), {}, saved("good", place))
+async def test_an_entry_that_cannot_be_imported_is_reported_and_the_others_are_imported(
+    local_server: QuietHouse, directory: Path
+) -> None:
+    missing = local_server.workspace / "gone"
+    imported = await import_entries(
+        local_server, 7, {"id": "x"}, entry("far", missing), {}, entry("good", directory)
+    )
     assert [each.id for each in imported.taken] == ["good"]
     assert [each.id for each in imported.left] == ["entry 1", "x", "far", "entry 4"]
     assert imported.left[0].reason == "Expected `object`, got `int`"
-    assert str(nowhere) in imported.left[2].reason
+    assert str(missing) in imported.left[2].reason
 
 
-async def test_what_is_not_as_it_was_stands_in_the_notes(house: QuietHouse, place: Path) -> None:
+async def test_differences_between_an_entry_and_its_session_are_reported_as_notes(
+    local_server: QuietHouse, directory: Path
+) -> None:
     workers = [worker("a", agentId="lost"), worker("b", "toaster"), worker("c", "toaster", name="")]
-    (taken,) = (await take(house, saved("s", place, *workers, worker("d"), type="worktree"))).taken
+    (taken,) = (
+        await import_entries(local_server, entry("s", directory, *workers, worker("d"), type="worktree"))
+    ).taken
     assert taken.notes == [
         "its repository is not registered here: it is a quick session now",
         "no agent lost is defined here: define it before you restart Helper",
@@ -90,26 +101,26 @@ async def test_what_is_not_as_it_was_stands_in_the_notes(house: QuietHouse, plac
         "the worker c was left out: no type toaster here",
     ]
     assert taken.workers == 2
-    snapshot = (await house.sessions.get(taken.session_id)).snapshot
+    snapshot = (await local_server.sessions.get(taken.session_id)).snapshot
     assert (snapshot.type, snapshot.repo_id, snapshot.worktree_id) == ("quick", None, None)
 
 
-async def test_a_worktree_session_belongs_to_its_repository_by_id_or_by_place(
-    house: QuietHouse, place: Path
+async def test_the_repository_of_a_worktree_session_is_found_by_id_or_by_path(
+    local_server: QuietHouse, directory: Path
 ) -> None:
-    for id, path in (("other", house.workspace), ("repo", place)):
-        await house.records.add_repository(
+    for id, path in (("other", local_server.workspace), ("repo", directory)):
+        await local_server.records.add_repository(
             Repository(id=id, path=str(path), name=id, created_at=1, updated_at=1)
         )
     entries = [
-        saved("by id", place, type="worktree", repositoryId="other", worktreeId="t"),
-        saved("by place", place, type="worktree", repositoryId="unknown", worktreeId="t"),
-        saved("quick", place, repositoryId="other", worktreeId="t"),
+        entry("by id", directory, type="worktree", repositoryId="other", worktreeId="t"),
+        entry("by place", directory, type="worktree", repositoryId="unknown", worktreeId="t"),
+        entry("quick", directory, repositoryId="other", worktreeId="t"),
     ]
-    taken = (await take(house, *entries)).taken
+    taken = (await import_entries(local_server, *entries)).taken
     assert [each.notes for each in taken] == [[], [], []]
-    found = [(await house.sessions.get(each.session_id)).snapshot for each in taken]
-    assert [(each.type, each.repo_id, each.worktree_id) for each in found] == [
+    snapshots = [(await local_server.sessions.get(each.session_id)).snapshot for each in taken]
+    assert [(each.type, each.repo_id, each.worktree_id) for each in snapshots] == [
         ("worktree", "other", "t"),
         ("worktree", "repo", "t"),
         ("quick", None, None),

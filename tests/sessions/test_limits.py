@@ -1,4 +1,4 @@
-"""How many agents may live, and for how long when nothing happens."""
+"""The limit of sessions with a living agent, and the idle timeout of sessions."""
 
 import asyncio
 
@@ -12,22 +12,24 @@ from bullpen.store.unseen_results import read_unseen
 from support.quiet_house import QuietHouse, first_agent, say, turn, until
 
 
-def in_a_turn(number: int) -> str:
+def prompt_of_an_endless_turn(number: int) -> str:
     return f"{number} [[wait_cancel]]"
 
 
-async def test_the_session_after_the_last_allowed_one_is_refused_until_a_slot_is_free(
-    small_house: QuietHouse,
+async def test_a_session_beyond_the_limit_is_refused_until_a_slot_is_free(
+    small_server: QuietHouse,
 ) -> None:
-    async with small_house.open() as house:
-        busy = [await house.session("scripted") for _ in range(2)]
+    async with small_server.open() as local_server:
+        busy = [await local_server.session("scripted") for _ in range(2)]
         for number, session in enumerate(busy):
-            await say(session, in_a_turn(number))
+            await say(session, prompt_of_an_endless_turn(number))
         with pytest.raises(TooMany, match="2 sessions have a running agent") as refused:
-            await house.session("scripted")
+            await local_server.session("scripted")
         assert refused.value.retry_after == 60
-        empty = await house.session()  # one without an agent is free
-        order = AddWorker(worker_id="w", type="agent", agent_id="scripted", workspace=str(house.workspace))
+        empty = await local_server.session()  # a session without an agent needs no slot
+        order = AddWorker(
+            worker_id="w", type="agent", agent_id="scripted", workspace=str(local_server.workspace)
+        )
         with pytest.raises(TooMany):
             await empty.add_worker(order)
         with pytest.raises(TooMany):
@@ -37,63 +39,67 @@ async def test_the_session_after_the_last_allowed_one_is_refused_until_a_slot_is
         await until(empty, lambda s: s.worker("w").state is WorkerState.ACTIVE)
 
 
-async def test_many_at_once_do_not_get_past_the_limit(small_house: QuietHouse) -> None:
-    async with small_house.open() as house:
-        made = await asyncio.gather(*(house.session("scripted") for _ in range(6)), return_exceptions=True)
-        assert sum(isinstance(each, TooMany) for each in made) == 4
+async def test_concurrent_requests_do_not_exceed_the_limit_of_sessions(small_server: QuietHouse) -> None:
+    async with small_server.open() as local_server:
+        results = await asyncio.gather(
+            *(local_server.session("scripted") for _ in range(6)), return_exceptions=True
+        )
+        assert sum(isinstance(each, TooMany) for each in results) == 4
 
 
-async def test_living_agents_count_after_a_restart_too(small_house: QuietHouse) -> None:
-    async with small_house.open() as house:
+async def test_living_agents_count_against_the_limit_after_a_restart(small_server: QuietHouse) -> None:
+    async with small_server.open() as local_server:
         for number in range(2):
-            session = await house.session("scripted")
-            await say(session, in_a_turn(number))
-    async with small_house.open() as house:
+            session = await local_server.session("scripted")
+            await say(session, prompt_of_an_endless_turn(number))
+    async with small_server.open() as local_server:
         with pytest.raises(TooMany):
-            await house.session("scripted")
+            await local_server.session("scripted")
 
 
-async def test_an_idle_session_ends_and_says_why(small_house: QuietHouse) -> None:
-    async with small_house.open() as house:
-        session = await house.session("scripted")
+async def test_an_idle_session_ends_with_a_reason(small_server: QuietHouse) -> None:
+    async with small_server.open() as local_server:
+        session = await local_server.session("scripted")
         snapshot = await until(session, lambda s: s.status is not SessionStatus.ACTIVE)
         assert (snapshot.status, snapshot.end_reason) == (SessionStatus.COMPLETED, "idle_timeout")
         assert snapshot.metadata == {"reason": "idle_timeout"}
         assert [worker.state for worker in snapshot.workers.values()] == [WorkerState.TERMINATED]
 
 
-async def test_what_nobody_has_seen_still_waits_when_its_session_ends_idle(small_house: QuietHouse) -> None:
-    """An agent that is done at night is told of in the morning."""
-    async with small_house.open() as house:
-        idle, ended = [await house.session("scripted") for _ in range(2)]
+async def test_an_unseen_turn_stays_in_the_inbox_when_its_session_ends_idle(small_server: QuietHouse) -> None:
+    """A user finds in the inbox in the morning what an agent finished at night."""
+    async with small_server.open() as local_server:
+        idle, ended = [await local_server.session("scripted") for _ in range(2)]
         for session in (idle, ended):
             await turn(session, "[[chunk done]]")
         await ended.end(SessionStatus.COMPLETED, "user_request")
         await until(idle, lambda s: s.end_reason == "idle_timeout")
-        (waiting,) = await house.sessions.services.store.database.read(read_unseen)
+        (waiting,) = await local_server.sessions.services.store.database.read(read_unseen)
         assert (waiting.session_id, waiting.kind) == (idle.id, "finished")
 
 
-async def test_an_agent_nobody_talked_to_since_a_restart_is_idle_too(small_house: QuietHouse) -> None:
-    async with small_house.open() as house:
-        session = await house.session("scripted")
+async def test_a_session_without_a_prompt_since_a_restart_ends_as_idle(small_server: QuietHouse) -> None:
+    async with small_server.open() as local_server:
+        session = await local_server.session("scripted")
         await until(session, lambda s: first_agent(s).state is WorkerState.ACTIVE)
-    async with small_house.open() as house:
-        session = await house.sessions.get(session.id)
+    async with small_server.open() as local_server:
+        session = await local_server.sessions.get(session.id)
         await until(session, lambda s: s.end_reason == "idle_timeout")
 
 
-async def test_a_turn_a_question_or_a_message_keeps_a_session(small_house: QuietHouse) -> None:
-    async with small_house.open() as house:
-        session = await house.session("scripted")
+async def test_a_turn_a_permission_or_a_queued_message_keeps_a_session_active(
+    small_server: QuietHouse,
+) -> None:
+    async with small_server.open() as local_server:
+        session = await local_server.session("scripted")
         await say(session, "[[sleep 1.2]] [[permission title=x]] [[sleep 0.1]]")
         snapshot = await until(session, lambda s: s.permissions)
-        assert snapshot.status is SessionStatus.ACTIVE  # the turn alone took longer than an idle one has
+        assert snapshot.status is SessionStatus.ACTIVE  # the turn alone took longer than the idle timeout
         await session.pause_queue()
         await session.enqueue("later")
         await session.answer_permission(snapshot.permissions[0].permission.id, "yes", "ada")
         await until(session, lambda s: s.conversations[first_agent(s).id].turn is None)
         await session.clear_queue()
         await until(session, lambda s: s.status is SessionStatus.COMPLETED)
-        ended = [event for event in await house.events(session) if isinstance(event.fact, TurnEnd)]
+        ended = [event for event in await local_server.events(session) if isinstance(event.fact, TurnEnd)]
         assert [event.fact.stop_reason for event in ended if isinstance(event.fact, TurnEnd)] == ["end_turn"]

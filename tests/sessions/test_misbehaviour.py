@@ -1,4 +1,4 @@
-"""Agents that do not start, do not speak, or speak nonsense: one clear state, and nobody else is harmed."""
+"""Agents that do not start, do not answer, or send invalid messages fail alone, with a reason."""
 
 import asyncio
 import json
@@ -25,20 +25,22 @@ from support.server import end_processes_of, has_ended
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
-async def end_of(house: QuietHouse, session: Session, agent_id: str) -> Worker:
-    """An agent that does not begin, as it is in the end; nothing of it is left."""
-    order = AddWorker(worker_id=agent_id, type="agent", agent_id=agent_id, workspace=str(house.workspace))
+async def fail_to_start(local_server: QuietHouse, session: Session, agent_id: str) -> Worker:
+    """Start an agent that cannot start, wait until its process has ended, and return its worker."""
+    order = AddWorker(
+        worker_id=agent_id, type="agent", agent_id=agent_id, workspace=str(local_server.workspace)
+    )
     await session.add_worker(order)
     await until(session, lambda s: s.worker(agent_id).state is not WorkerState.SPAWNING)
     async with asyncio.timeout(60):
         while session.busy:
             await asyncio.sleep(0.01)
-    assert house.sessions.services.children.get(agent_id, 1) is None
+    assert local_server.sessions.services.children.get(agent_id, 1) is None
     return session.snapshot.worker(agent_id)
 
 
 @pytest.mark.parametrize(
-    ("command", "why"),
+    ("command", "reason"),
     [
         (["{directory}/no-interpreter"], "cannot start"),
         (["true"], "exit code 0"),
@@ -50,55 +52,57 @@ async def end_of(house: QuietHouse, session: Session, agent_id: str) -> Worker:
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )
-async def test_an_agent_that_cannot_begin_fails_with_the_reason(
-    house: QuietHouse, tmp_path: Path, command: list[str], why: str
+async def test_an_agent_that_cannot_start_fails_with_the_reason(
+    local_server: QuietHouse, tmp_path: Path, command: list[str], reason: str
 ) -> None:
     (tmp_path / "no-interpreter").write_text("#!/no/such/interpreter\n")
     (tmp_path / "no-interpreter").chmod(0o755)
     words = [word.format(directory=tmp_path) for word in command]
-    house.registry.add("bad", {"name": "Bad", "kind": "acp", "command": words})
-    session = await house.session()
-    worker = await end_of(house, session, "bad")
+    local_server.registry.add("bad", {"name": "Bad", "kind": "acp", "command": words})
+    session = await local_server.session()
+    worker = await fail_to_start(local_server, session, "bad")
     assert worker.state is WorkerState.FAILED
-    assert why in (worker.error or "")
+    assert reason in (worker.error or "")
 
 
 @pytest.mark.parametrize("program", ["no-such-program", "{directory}/not-executable", "{directory}"])
 async def test_an_agent_whose_program_is_missing_is_refused_before_anything_is_stored(
-    house: QuietHouse, tmp_path: Path, program: str
+    local_server: QuietHouse, tmp_path: Path, program: str
 ) -> None:
     (tmp_path / "not-executable").write_text("#!/bin/sh\n")
     words = [program.format(directory=tmp_path)]
-    house.registry.add("gone", {"name": "Gone", "kind": "acp", "command": words, "install": "get gone"})
+    local_server.registry.add(
+        "gone", {"name": "Gone", "kind": "acp", "command": words, "install": "get gone"}
+    )
     with pytest.raises(Conflict, match=r"Gone is not installed .* to install it, run: get gone"):
-        await house.session("gone")
-    assert (await house.records.list_sessions()).sessions == []
-    session = await house.session()
-    order = AddWorker(worker_id="gone", type="agent", agent_id="gone", workspace=str(house.workspace))
+        await local_server.session("gone")
+    assert (await local_server.records.list_sessions()).sessions == []
+    session = await local_server.session()
+    order = AddWorker(worker_id="gone", type="agent", agent_id="gone", workspace=str(local_server.workspace))
     with pytest.raises(Conflict, match="get gone"):
         await session.add_worker(order)
     assert session.snapshot.workers == {}
 
 
 @pytest.fixture
-async def hasty_house(tmp_path: Path) -> AsyncIterator[QuietHouse]:
-    """A house that gives an agent one second to answer when it is started."""
-    this = QuietHouse(tmp_path, BULLPEN_AGENT_START_TIMEOUT="1")
-    async with this.open():
-        yield this
-    await asyncio.to_thread(end_processes_of, this.home)
+async def hasty_server(tmp_path: Path) -> AsyncIterator[QuietHouse]:
+    """Allow an agent one second to answer when it is started."""
+    server = QuietHouse(tmp_path, BULLPEN_AGENT_START_TIMEOUT="1")
+    async with server.open():
+        yield server
+    await asyncio.to_thread(end_processes_of, server.home)
 
 
-async def test_an_agent_that_talks_but_never_answers_initialize_fails_with_its_stderr(
-    hasty_house: QuietHouse,
+async def test_an_agent_that_writes_but_never_answers_initialize_fails_with_its_stderr(
+    hasty_server: QuietHouse,
 ) -> None:
-    chatter = "echo first >&2; echo no network >&2; while sleep 0.1; do echo still starting; done"
-    words = ["sh", "-c", chatter]
-    hasty_house.registry.add("chatty", {"name": "Chatty", "kind": "acp", "command": words})
-    session = await hasty_house.session()
-    worker = await end_of(hasty_house, session, "chatty")
+    script = "echo first >&2; echo no network >&2; while sleep 0.1; do echo still starting; done"
+    words = ["sh", "-c", script]
+    hasty_server.registry.add("chatty", {"name": "Chatty", "kind": "acp", "command": words})
+    session = await hasty_server.session()
+    worker = await fail_to_start(hasty_server, session, "chatty")
     assert (worker.state, worker.error) == (WorkerState.FAILED, "it did not answer within 1 s: no network")
-    (failed,) = await hasty_house.facts(session, "worker_failed")
+    (failed,) = await hasty_server.facts(session, "worker_failed")
     assert failed.stderr == "first\nno network"
 
 
@@ -112,39 +116,39 @@ async def test_an_agent_that_talks_but_never_answers_initialize_fails_with_its_s
     ],
     ids=["initialize", "session/new", "stopped", "closed"],
 )
-async def test_an_agent_that_is_silent_in_its_handshake_is_given_up(
-    hasty_house: QuietHouse, script: dict[str, Any]
+async def test_an_agent_that_does_not_answer_during_its_start_fails_after_the_timeout(
+    hasty_server: QuietHouse, script: dict[str, Any]
 ) -> None:
-    hasty_house.define("silent", script | {"agent": {"ignore_term": True}})
-    worker = await end_of(hasty_house, await hasty_house.session(), "silent")
+    hasty_server.define("silent", script | {"agent": {"ignore_term": True}})
+    worker = await fail_to_start(hasty_server, await hasty_server.session(), "silent")
     assert (worker.state, worker.error) == (WorkerState.FAILED, "it did not answer within 1 s")
 
 
-async def test_one_of_another_version_is_refused(house: QuietHouse) -> None:
-    house.define("new", {"agent": {"initialize": {"protocolVersion": 2}}})
-    worker = await end_of(house, await house.session(), "new")
+async def test_an_agent_with_another_protocol_version_is_refused(local_server: QuietHouse) -> None:
+    local_server.define("new", {"agent": {"initialize": {"protocolVersion": 2}}})
+    worker = await fail_to_start(local_server, await local_server.session(), "new")
     assert worker.error == "New speaks version 2 of ACP, Bullpen speaks 1"
 
 
-async def test_one_that_asks_to_log_in_again_and_again_is_given_up(house: QuietHouse) -> None:
+async def test_an_agent_that_asks_for_a_login_after_its_login_fails(local_server: QuietHouse) -> None:
     methods = [{"id": "key", "type": "env_var", "vars": [{"name": "PATH"}]}]
     refusing = [{"do": "error", "code": -32000, "text": "who are you?"}]
     script = {"agent": {"initialize": {"authMethods": methods}}, "on": {"session/new": refusing}}
-    house.define("closed", script)
-    worker = await end_of(house, await house.session(), "closed")
+    local_server.define("closed", script)
+    worker = await fail_to_start(local_server, await local_server.session(), "closed")
     assert "needs a login" in (worker.error or "")
 
 
-async def test_one_that_can_log_in_by_itself_does(house: QuietHouse) -> None:
+async def test_an_agent_that_can_log_in_with_a_variable_does_so(local_server: QuietHouse) -> None:
     methods = [{"id": "key", "type": "env_var", "vars": [{"name": "PATH"}]}]
-    house.define("locked", {"agent": {"initialize": {"authMethods": methods}}})
-    session = await house.session()
-    await house.agent(session, "locked")
+    local_server.define("locked", {"agent": {"initialize": {"authMethods": methods}}})
+    session = await local_server.session()
+    await local_server.agent(session, "locked")
     await turn(session, "[[chunk in]]")
-    assert await house.text(session) == "in"
+    assert await local_server.text(session) == "in"
 
 
-NONSENSE = (
+INVALID_MESSAGES = (
     "[[garbage]] [[bytes ff00fe0a]] [[bytes 7b7d0a]] [[bytes 5b5d0a]] [[bytes 6e756c6c0a]] "
     "[[bytes 31653939390a]] [[notify method=x]] [[notify method=session/update]] [[update update={}]] "
     "[[slices text=Grüße]] [[ask method=craft/drainMidTurnQueue wait=false]] "
@@ -153,111 +157,115 @@ NONSENSE = (
 )
 
 
-async def test_nonsense_is_kept_and_the_agent_goes_on(house: QuietHouse) -> None:
-    session = await house.session()
-    worker = await house.agent(session)
-    await turn(session, NONSENSE + "[[chunk ' end']]")
-    assert await house.text(session) == "Grüße end"
+async def test_invalid_messages_are_recorded_and_the_agent_keeps_running(local_server: QuietHouse) -> None:
+    session = await local_server.session()
+    worker = await local_server.agent(session)
+    await turn(session, INVALID_MESSAGES + "[[chunk ' end']]")
+    assert await local_server.text(session) == "Grüße end"
     assert session.snapshot.worker(worker.id).state is WorkerState.ACTIVE
-    assert len(await house.events(session, "diagnostic")) >= 5
+    assert len(await local_server.events(session, "diagnostic")) >= 5
     assert session.snapshot.permissions == []
 
 
-@pytest.mark.parametrize("manners", [{"answer_ids": "text"}, {"answer_ids": "none"}, {"ids": "uuid"}])
-async def test_odd_ids_are_understood(house: QuietHouse, manners: dict[str, Any]) -> None:
-    house.define("odd", {"agent": manners})
-    session = await house.session()
-    await house.agent(session, "odd")
+@pytest.mark.parametrize("behaviour", [{"answer_ids": "text"}, {"answer_ids": "none"}, {"ids": "uuid"}])
+async def test_unusual_message_ids_are_accepted(local_server: QuietHouse, behaviour: dict[str, Any]) -> None:
+    local_server.define("odd", {"agent": behaviour})
+    session = await local_server.session()
+    await local_server.agent(session, "odd")
     await turn(session, "[[write path=f content=x]] [[chunk ok]]")
-    assert await house.text(session) == "ok"
+    assert await local_server.text(session) == "ok"
 
 
-async def test_a_line_that_is_too_long_is_left_out_and_the_next_one_read(house: QuietHouse) -> None:
-    session = await house.session()
-    await house.agent(session)
+async def test_a_line_that_is_too_long_is_skipped_and_the_next_one_is_read(local_server: QuietHouse) -> None:
+    session = await local_server.session()
+    await local_server.agent(session)
     size = 200 << 20 if os.environ.get("BULLPEN_FAULTS") == "full" else 70 << 20
     await turn(session, f"[[chunk before]] [[huge size={size}]] [[chunk after]]")
-    assert await house.text(session) == "beforeafter"
-    (skipped,) = [fact for fact in await house.facts(session, "diagnostic") if fact.skipped]
+    assert await local_server.text(session) == "beforeafter"
+    (skipped,) = [fact for fact in await local_server.facts(session, "diagnostic") if fact.skipped]
     assert skipped.skipped == size + 1
 
 
-async def test_a_crash_of_one_agent_leaves_the_other_alone(house: QuietHouse) -> None:
-    session = await house.session()
-    first = await house.agent(session)
-    second = await house.agent(session, role="second")
+async def test_a_crash_of_one_agent_does_not_disturb_another(local_server: QuietHouse) -> None:
+    session = await local_server.session()
+    first = await local_server.agent(session)
+    second = await local_server.agent(session, role="second")
     await say(session, "[[stream n=50 delay=0.01]] [[chunk ' done']]", role="second")
     await say(session, "[[crash]]")
     await until(session, lambda s: s.worker(first.id).state is WorkerState.FAILED)
     await until(session, lambda s: s.worker(second.id).activity is Activity.IDLE)
-    assert (await house.text(session)).endswith("<49> done")
+    assert (await local_server.text(session)).endswith("<49> done")
 
 
-async def test_what_a_hostile_agent_asks_of_files_stays_outside_its_reach(house: QuietHouse) -> None:
-    secret = house.workspace.parent / "secret"
+async def test_an_agent_cannot_read_or_write_files_outside_its_workspace(local_server: QuietHouse) -> None:
+    secret = local_server.workspace.parent / "secret"
     secret.write_text("secret")
-    (house.workspace / "link").symlink_to(secret)
-    session = await house.session()
-    await house.agent(session)
+    (local_server.workspace / "link").symlink_to(secret)
+    session = await local_server.session()
+    await local_server.agent(session)
     for path in ("../secret", str(secret), "link", "a/../../secret", "/etc/passwd"):
         step = json.dumps({"path": path, "content": "mine"})
         await turn(session, f"[[ask method=fs/write_text_file 'params={step}']]")
         await turn(session, f"[[ask method=fs/read_text_file 'params={step}']]")
-    assert await house.stop_reasons(session) == ["error"] * 10
+    assert await local_server.stop_reasons(session) == ["error"] * 10
     assert secret.read_text() == "secret"
-    assert await house.events(session, "file_read", "file_write") == []
+    assert await local_server.events(session, "file_read", "file_write") == []
 
 
-async def test_a_file_that_fits_into_no_line_is_refused_and_the_agent_goes_on(
-    house: QuietHouse, monkeypatch: pytest.MonkeyPatch
+async def test_a_file_too_large_for_a_line_is_refused_and_the_agent_keeps_running(
+    local_server: QuietHouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(acp_files, "MAX_LINE_BYTES", 1000)
-    (house.workspace / "binary").write_bytes(b"\xff" * 500)  # each becomes three bytes
-    session = await house.session()
-    await house.agent(session)
+    (local_server.workspace / "binary").write_bytes(b"\xff" * 500)  # each byte becomes three bytes of JSON
+    session = await local_server.session()
+    await local_server.agent(session)
     await turn(session, '[[ask method=fs/read_text_file \'params={"path": "binary"}\']]')
     await turn(session, "[[chunk here]]")
-    assert await house.stop_reasons(session) == ["error", "end_turn"]
-    assert (await house.text(session)).endswith("here")
+    assert await local_server.stop_reasons(session) == ["error", "end_turn"]
+    assert (await local_server.text(session)).endswith("here")
 
 
-async def test_images_that_fit_into_no_line_are_refused_and_the_agent_goes_on(
-    house: QuietHouse, monkeypatch: pytest.MonkeyPatch
+async def test_images_too_large_for_a_line_are_refused_and_the_agent_keeps_running(
+    local_server: QuietHouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(prompt_lookup, "MAX_IMAGE_BYTES_PER_PROMPT", 100)
-    session = await house.session()
-    await house.agent(session)
-    images = house.sessions.services.images
+    session = await local_server.session()
+    await local_server.agent(session)
+    images = local_server.sessions.services.images
     ids = [images.add(session.id, PNG + bytes(60)).id for _ in range(2)]
     with pytest.raises(Invalid, match="with another"):
         await say(session, "look", image_ids=ids)
     await turn(session, "[[chunk here]]", image_ids=ids[:1])
-    assert await house.stop_reasons(session) == ["end_turn"]
+    assert await local_server.stop_reasons(session) == ["end_turn"]
 
 
-async def test_an_agent_that_floods_when_it_is_ended_is_ended_all_the_same(house: QuietHouse) -> None:
-    """More than its keeper keeps unread: nobody reads it any more, and it must not wait for that."""
+async def test_an_agent_that_floods_its_output_can_be_ended(local_server: QuietHouse) -> None:
+    """The server no longer reads its output, of which it writes more than a keeper keeps unread."""
     flooding = "import os, signal, sys, time\n" + "".join(
         f"signal.signal(signal.{name}, signal.SIG_IGN)\n" for name in ("SIGHUP", "SIGTERM")
     )
     flooding += "sys.stdin.read()\nwhile True: os.write(1, b'flood\\n' * 10000)"
-    house.registry.add("deaf", {"name": "Deaf", "kind": "acp", "command": [sys.executable, "-c", flooding]})
-    session = await house.session()
-    order = AddWorker(worker_id="deaf", type="agent", agent_id="deaf", workspace=str(house.workspace))
+    local_server.registry.add(
+        "deaf", {"name": "Deaf", "kind": "acp", "command": [sys.executable, "-c", flooding]}
+    )
+    session = await local_server.session()
+    order = AddWorker(worker_id="deaf", type="agent", agent_id="deaf", workspace=str(local_server.workspace))
     await session.add_worker(order)
-    await until(session, lambda s: s.worker("deaf").pid or house.sessions.services.children.get("deaf", 1))
+    await until(
+        session, lambda s: s.worker("deaf").pid or local_server.sessions.services.children.get("deaf", 1)
+    )
     await session.end_worker("deaf", "done")
     async with asyncio.timeout(60):
         while session.busy:
             await asyncio.sleep(0.01)
-    assert house.sessions.services.children.get("deaf", 1) is None
+    assert local_server.sessions.services.children.get("deaf", 1) is None
 
 
-async def test_what_an_agent_left_behind_ends_with_it(house: QuietHouse) -> None:
-    session = await house.session()
-    worker = await house.agent(session)
+async def test_processes_that_an_agent_started_end_with_it(local_server: QuietHouse) -> None:
+    session = await local_server.session()
+    worker = await local_server.agent(session)
     await turn(session, "[[orphan sleep 54321]]")
-    marker = house.sessions.services.children.marker(worker.id, 1)
+    marker = local_server.sessions.services.children.marker(worker.id, 1)
     assert [pid for pid, _, _ in find_marked(marker) if pid != worker.pid]
     await say(session, "[[crash]]")
     await until(session, lambda s: s.worker(worker.id).state is WorkerState.FAILED)
@@ -266,38 +274,43 @@ async def test_what_an_agent_left_behind_ends_with_it(house: QuietHouse) -> None
             await asyncio.sleep(0.01)
 
 
-async def test_an_agent_cannot_hide_what_its_terminal_left_behind(house: QuietHouse) -> None:
-    left = house.workspace / "left"
-    session = await house.session()
-    await house.agent(session)
-    env = [{"name": "BULLPEN_CHILD", "value": "nobody/of/1"}, {"name": "MINE", "value": "it is"}]
-    script = f"echo $MINE; setsid sleep 54321 & echo $! > {left}.new; mv {left}.new {left}; sleep 54321"
+async def test_an_agent_cannot_hide_processes_of_its_terminal_with_its_own_marker(
+    local_server: QuietHouse,
+) -> None:
+    pid_file = local_server.workspace / "pid"
+    session = await local_server.session()
+    await local_server.agent(session)
+    env = [{"name": "BULLPEN_CHILD", "value": "another/marker/1"}, {"name": "MINE", "value": "it is"}]
+    write_pid = f"echo $! > {pid_file}.new; mv {pid_file}.new {pid_file}"
+    script = f"echo $MINE; setsid sleep 54321 & {write_pid}; sleep 54321"
     params = {"command": "/bin/sh", "args": ["-c", script], "env": env}
     await turn(session, f"[[ask method=terminal/create {shlex.quote('params=' + json.dumps(params))}]]")
     terminal = terminal_of(session)
     async with asyncio.timeout(60):
-        while not left.exists():
+        while not pid_file.exists():
             await asyncio.sleep(0.01)
-    _, said = house.sessions.services.read_tail(terminal.id, 1, 100)
-    assert said == b"it is\r\n"
+    _, output = local_server.sessions.services.read_tail(terminal.id, 1, 100)
+    assert output == b"it is\r\n"
     await session.end_worker(terminal.id, "enough")
     async with asyncio.timeout(60):
-        while not has_ended(int(left.read_text())):
+        while not has_ended(int(pid_file.read_text())):
             await asyncio.sleep(0.01)
 
 
-async def test_a_terminal_of_an_agent_does_not_begin_outside_the_root(house: QuietHouse) -> None:
-    place, outside = house.workspace / "place", house.workspace.parent / "outside"
-    place.mkdir()
+async def test_a_terminal_of_an_agent_does_not_start_outside_the_workspace_root(
+    local_server: QuietHouse,
+) -> None:
+    directory, outside = local_server.workspace / "directory", local_server.workspace.parent / "outside"
+    directory.mkdir()
     outside.mkdir()
-    session = await house.session()
-    await house.agent(session)
-    params = {"command": "true", "cwd": str(place)}
+    session = await local_server.session()
+    await local_server.agent(session)
+    params = {"command": "true", "cwd": str(directory)}
     await turn(session, f"[[ask method=terminal/create {shlex.quote('params=' + json.dumps(params))}]]")
     terminal = terminal_of(session)
     await until(session, lambda s: s.worker(terminal.id).state is WorkerState.EXITED)
-    place.rmdir()
-    place.symlink_to(outside)
+    directory.rmdir()
+    directory.symlink_to(outside)
     await session.restart_worker(terminal.id)
     await until(session, lambda s: s.worker(terminal.id).state in (WorkerState.FAILED, WorkerState.EXITED))
     assert "outside the workspace root" in (session.snapshot.worker(terminal.id).error or "")

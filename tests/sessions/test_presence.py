@@ -1,4 +1,4 @@
-"""The last row of the table of deaths: what becomes of a `terminate` session that nobody looks at (R-05)."""
+"""A session with `on_last_disconnect="terminate"` ends some time after its last viewer has left."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -14,11 +14,11 @@ from bullpen.sessions.session import Session
 from bullpen.sessions.tasks import BackgroundTasks
 from support.quiet_house import QuietHouse, until
 
-SHORT = 0.05  # seconds
+SHORT_SECONDS = 0.05
 
 
-class Timers:
-    """What a presence asks its loop to do later: noted, and done soon."""
+class RecordedTimers:
+    """Record the delays of the timers of ViewerPresence, and shorten them to SHORT_SECONDS."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.delays: list[float] = []
@@ -27,99 +27,99 @@ class Timers:
         monkeypatch.setattr(loop, "call_later", self.call_later)
 
     def call_later(
-        self, delay: float, callback: Callable[..., None], *of: object, **more: Any
+        self, delay: float, callback: Callable[..., None], *args: object, **more: Any
     ) -> asyncio.TimerHandle:
         if isinstance(getattr(callback, "__self__", None), ViewerPresence):
             self.delays.append(delay)
-            delay = SHORT
-        return self._call_later(delay, callback, *of, **more)
+            delay = SHORT_SECONDS
+        return self._call_later(delay, callback, *args, **more)
 
 
 @pytest.fixture
-async def timers(monkeypatch: pytest.MonkeyPatch) -> Timers:
-    return Timers(monkeypatch)
+async def timers(monkeypatch: pytest.MonkeyPatch) -> RecordedTimers:
+    return RecordedTimers(monkeypatch)
 
 
 @pytest.fixture
-async def viewers(house: QuietHouse) -> AsyncIterator[ViewerPresence]:
+async def viewers(local_server: QuietHouse) -> AsyncIterator[ViewerPresence]:
     async with BackgroundTasks() as tasks:
         yield ViewerPresence(tasks)
 
 
 @pytest.fixture
-async def session(house: QuietHouse) -> Session:
-    return await house.session(on_last_disconnect="terminate")
+async def session(local_server: QuietHouse) -> Session:
+    return await local_server.session(on_last_disconnect="terminate")
 
 
 def is_over(snapshot: Snapshot) -> bool:
     return snapshot.status is SessionStatus.COMPLETED
 
 
-async def test_last_viewer_of_a_terminate_session(
-    viewers: ViewerPresence, session: Session, timers: Timers, monkeypatch: pytest.MonkeyPatch
+async def test_a_terminate_session_ends_ten_seconds_after_its_last_viewer_left(
+    viewers: ViewerPresence, session: Session, timers: RecordedTimers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started = clock.monotonic()
     monkeypatch.setattr(clock, "monotonic", lambda: started + 3600)
     with viewers.viewing(session):
         with viewers.viewing(session):
             pass
-        assert timers.delays == []  # one is still there
+        assert timers.delays == []  # one viewer is still connected
     assert timers.delays == [10.0]
     await until(session, is_over)
 
 
-async def test_right_after_a_start_viewers_have_a_minute_to_come_back(
-    viewers: ViewerPresence, session: Session, timers: Timers
+async def test_viewers_have_a_minute_to_return_after_a_start_of_the_server(
+    viewers: ViewerPresence, session: Session, timers: RecordedTimers
 ) -> None:
     viewers.schedule_end(session)
     assert 50 < timers.delays[0] <= 60
-    with viewers.viewing(session):  # and one does
-        await asyncio.sleep(3 * SHORT)
+    with viewers.viewing(session):
+        await asyncio.sleep(3 * SHORT_SECONDS)
         assert not is_over(session.snapshot)
     await until(session, is_over)
 
 
-async def test_one_who_says_goodbye_means_it(
-    viewers: ViewerPresence, session: Session, timers: Timers
+async def test_a_viewer_that_announces_its_leaving_ends_the_session_earlier(
+    viewers: ViewerPresence, session: Session, timers: RecordedTimers
 ) -> None:
     viewers.schedule_early_end(session)
     assert timers.delays == [5.0]
     await until(session, is_over)
 
 
-async def test_a_session_that_is_kept_is_kept(
-    viewers: ViewerPresence, house: QuietHouse, timers: Timers
+async def test_a_session_without_terminate_stays_active_without_viewers(
+    viewers: ViewerPresence, local_server: QuietHouse, timers: RecordedTimers
 ) -> None:
-    kept = await house.session()
+    kept = await local_server.session()
     with viewers.viewing(kept):
         pass
     viewers.schedule_early_end(kept)
-    await asyncio.sleep(3 * SHORT)
+    await asyncio.sleep(3 * SHORT_SECONDS)
     assert not is_over(kept.snapshot)
 
 
-async def test_a_viewer_who_does_not_look_is_a_viewer_all_the_same(
-    viewers: ViewerPresence, session: Session, timers: Timers
+async def test_a_viewer_whose_page_is_hidden_keeps_the_session(
+    viewers: ViewerPresence, session: Session, timers: RecordedTimers
 ) -> None:
-    with viewers.viewing(session), viewers.attentive.track(session.id) as look:
-        look(True)
-        look(False)  # the tab is hidden
+    with viewers.viewing(session), viewers.attentive.track(session.id) as set_visible:
+        set_visible(True)
+        set_visible(False)  # the tab is hidden
         assert timers.delays == []
     assert len(timers.delays) == 1
     await until(session, is_over)
 
 
-def test_a_session_is_looked_at_as_long_as_one_says_so() -> None:
+def test_a_session_has_an_attentive_viewer_while_a_page_is_visible() -> None:
     attentive = AttentiveViewers()
-    with attentive.track("s") as look:
-        assert not attentive.any_at("s")  # connected, no more
-        look(True)
-        look(True)
-        with attentive.track("s") as other:
-            other(True)
-            look(False)
-            look(False)
+    with attentive.track("s") as set_visible:
+        assert not attentive.any_at("s")  # connected, but its page is not visible
+        set_visible(True)
+        set_visible(True)
+        with attentive.track("s") as set_other_visible:
+            set_other_visible(True)
+            set_visible(False)
+            set_visible(False)
             assert attentive.any_at("s") and not attentive.any_at("another")
         assert not attentive.any_at("s")
-        look(True)
+        set_visible(True)
     assert not attentive.any_at("s")

@@ -1,4 +1,4 @@
-"""The queue at work: busy agents, pauses, and what goes before what."""
+"""The queue of a session: busy agents, pauses, and the order of messages."""
 
 import asyncio
 
@@ -11,45 +11,51 @@ from support.quiet_house import QuietHouse, first_agent, is_calm, say, turn, unt
 from support.scripted_agent.journal import prompts_in
 
 
-async def test_a_prompt_to_a_busy_agent_waits_is_refused_or_takes_its_place(house: QuietHouse) -> None:
-    session = await house.session()
-    await house.agent(session)
+async def test_a_prompt_to_a_busy_agent_waits_is_refused_or_interrupts_the_turn(
+    local_server: QuietHouse,
+) -> None:
+    session = await local_server.session()
+    await local_server.agent(session)
     assert not (await say(session, "1 [[wait_cancel]]")).queued
     assert (await say(session, "2")).queued
     with pytest.raises(Conflict, match="busy"):
         await say(session, "3", busy="reject")
     assert (await say(session, "4", busy="interrupt")).queued
     await until(session, is_calm)
-    assert prompts_in(house.journal) == ["1 [[wait_cancel]]", "4", "2"]
-    assert await house.stop_reasons(session) == ["cancelled", "end_turn", "end_turn"]
+    assert prompts_in(local_server.journal) == ["1 [[wait_cancel]]", "4", "2"]
+    assert await local_server.stop_reasons(session) == ["cancelled", "end_turn", "end_turn"]
 
 
-async def test_what_waits_for_the_first_agent_keeps_nobody_from_another(house: QuietHouse) -> None:
-    session = await house.session()
-    await house.agent(session)
-    other = await house.agent(session)
+async def test_a_queued_message_for_one_agent_does_not_delay_prompts_to_another(
+    local_server: QuietHouse,
+) -> None:
+    session = await local_server.session()
+    await local_server.agent(session)
+    other = await local_server.agent(session)
     await say(session, "[[wait_cancel]]")
     assert (await say(session, "waits")).queued
     assert not (await say(session, "at once", worker_id=other.id, busy="reject")).queued
     await session.cancel_turn(None, "ada")
     await until(session, lambda s: s.queue.paused and is_calm(s))
-    assert sorted(prompts_in(house.journal)) == ["[[wait_cancel]]", "at once"]
+    assert sorted(prompts_in(local_server.journal)) == ["[[wait_cancel]]", "at once"]
 
 
-async def test_a_message_for_an_agent_that_is_free_goes_at_once(house: QuietHouse) -> None:
-    session = await house.session()
-    await house.agent(session)
+async def test_a_message_for_an_idle_agent_is_sent_immediately(local_server: QuietHouse) -> None:
+    session = await local_server.session()
+    await local_server.agent(session)
     item = await session.enqueue("hello", client_id="ada")
     await until(session, lambda s: not s.queue.items and is_calm(s))
-    (prompt,) = await house.facts(session, "user_prompt")
+    (prompt,) = await local_server.facts(session, "user_prompt")
     assert (prompt.text, prompt.prompt_id, prompt.sender) == ("hello", item.id, "ada")
-    types = [event.type for event in await house.events(session)]
+    types = [event.type for event in await local_server.events(session)]
     assert types.index("queue_sent") < types.index("user_prompt")
 
 
-async def test_a_failed_or_cancelled_turn_pauses_the_queue_until_it_is_resumed(house: QuietHouse) -> None:
-    session = await house.session()
-    await house.agent(session)
+async def test_a_failed_or_cancelled_turn_pauses_the_queue_until_it_is_resumed(
+    local_server: QuietHouse,
+) -> None:
+    session = await local_server.session()
+    await local_server.agent(session)
     for bad in ("[[wait_cancel]]", "[[sleep 0.2]] [[error]]"):
         await say(session, bad)
         await session.enqueue("after")
@@ -59,23 +65,27 @@ async def test_a_failed_or_cancelled_turn_pauses_the_queue_until_it_is_resumed(h
         assert [item.state for item in session.snapshot.queue.items] == ["queued"]
         await session.resume_queue()
         await until(session, lambda s: not s.queue.items and is_calm(s))
-    assert prompts_in(house.journal).count("after") == 2
+    assert prompts_in(local_server.journal).count("after") == 2
 
 
-async def test_a_message_sent_now_goes_before_the_others_and_stops_the_turn(house: QuietHouse) -> None:
-    session = await house.session()
-    await house.agent(session)
+async def test_a_message_sent_now_interrupts_the_turn_and_precedes_the_others(
+    local_server: QuietHouse,
+) -> None:
+    session = await local_server.session()
+    await local_server.agent(session)
     await say(session, "[[wait_cancel]]")
     await session.enqueue("first")
     second = await session.enqueue("second")
     await session.send_now(second.id)
     await until(session, lambda s: not s.queue.items and is_calm(s))
-    assert prompts_in(house.journal)[1:] == ["second", "first"]
+    assert prompts_in(local_server.journal)[1:] == ["second", "first"]
 
 
-async def test_the_queue_is_bounded_edited_moved_removed_and_cleared(house: QuietHouse) -> None:
-    session = await house.session()
-    await house.agent(session)
+async def test_the_queue_is_bounded_and_its_messages_can_be_edited_moved_and_removed(
+    local_server: QuietHouse,
+) -> None:
+    session = await local_server.session()
+    await local_server.agent(session)
     await session.set_queue_settings(QueueSettings(max_size=3))
     await session.pause_queue()
     a, b, c = [await session.enqueue(text) for text in "abc"]
@@ -91,45 +101,47 @@ async def test_the_queue_is_bounded_edited_moved_removed_and_cleared(house: Quie
     assert session.snapshot.queue.items == ()
 
 
-async def test_a_message_that_cannot_be_sent_stays_and_holds_nobody(house: QuietHouse) -> None:
-    session = await house.session()
-    await house.agent(session)
+async def test_a_message_that_cannot_be_sent_fails_and_does_not_block_the_queue(
+    local_server: QuietHouse,
+) -> None:
+    session = await local_server.session()
+    await local_server.agent(session)
     bad = await session.enqueue("look", image_ids=("nothing",))
     await until(session, lambda s: s.queue.item(bad.id).state == "failed")
     await turn(session, "hello")
-    assert prompts_in(house.journal) == ["hello"]
+    assert prompts_in(local_server.journal) == ["hello"]
 
 
-async def test_a_delay_is_kept(house: QuietHouse) -> None:
-    session = await house.session()
-    await house.agent(session)
+async def test_the_delay_between_queued_messages_is_kept(local_server: QuietHouse) -> None:
+    session = await local_server.session()
+    await local_server.agent(session)
     await session.set_queue_settings(QueueSettings(delay_seconds=0.3))
     await say(session, "one")
     await session.enqueue("two")
     await until(session, lambda s: not s.queue.items and is_calm(s))
-    end = (await house.events(session, "turn_end"))[0].timestamp
-    start = (await house.events(session, "turn_start"))[1].timestamp
+    end = (await local_server.events(session, "turn_end"))[0].timestamp
+    start = (await local_server.events(session, "turn_start"))[1].timestamp
     assert start - end >= 300
 
 
-async def test_what_waits_is_sent_after_a_restart_of_the_server(closed_house: QuietHouse) -> None:
-    async with closed_house.open() as house:
-        session = await house.session()
-        worker = await house.agent(session)
+async def test_queued_messages_are_sent_after_a_restart_of_the_server(closed_server: QuietHouse) -> None:
+    async with closed_server.open() as local_server:
+        session = await local_server.session()
+        worker = await local_server.agent(session)
         await say(session, "[[sleep 0.5]]")
         await session.enqueue("later")
-    async with closed_house.open() as house:
-        session = await house.sessions.get(session.id)
+    async with closed_server.open() as local_server:
+        session = await local_server.sessions.get(session.id)
         await until(session, lambda s: not s.queue.items and is_calm(s))
         assert session.snapshot.worker(worker.id).state is WorkerState.ACTIVE
         assert session.snapshot.worker(worker.id).pid == worker.pid
-    assert prompts_in(closed_house.journal) == ["[[sleep 0.5]]", "later"]
+    assert prompts_in(closed_server.journal) == ["[[sleep 0.5]]", "later"]
 
 
-async def test_thirty_callers_at_once_give_one_prompt_each(house: QuietHouse) -> None:
-    session = await house.session()
-    await house.agent(session)
+async def test_thirty_concurrent_callers_cause_one_prompt_each(local_server: QuietHouse) -> None:
+    session = await local_server.session()
+    await local_server.agent(session)
     await session.set_queue_settings(QueueSettings(max_size=200))
     await asyncio.gather(*(say(session, f"{number}") for number in range(30)))
     await until(session, is_calm)
-    assert sorted(prompts_in(house.journal), key=int) == [f"{number}" for number in range(30)]
+    assert sorted(prompts_in(local_server.journal), key=int) == [f"{number}" for number in range(30)]

@@ -1,4 +1,4 @@
-"""R44, R46: a directory for each session with `events.jsonl` and `metadata.json`, written behind its log."""
+"""The recorder writes each session to a directory with `events.jsonl` and `metadata.json`."""
 
 import asyncio
 import json
@@ -18,14 +18,14 @@ from support.server import Server
 from support.stories import said
 
 
-async def recorded_up_to(server: Server, session_id: str, head: int) -> Path:
-    """Waits until the metadata tell of all events; they are written last."""
-    place = server.home / "recordings" / session_id
+async def wait_until_recorded(server: Server, session_id: str, head: int) -> Path:
+    """Wait until the metadata, which are written last, include the event `head`. Return the directory."""
+    directory = server.home / "recordings" / session_id
     async with asyncio.timeout(30):
         while True:
             try:
-                if json.loads((place / "metadata.json").read_text())["lastSeq"] >= head:
-                    return place
+                if json.loads((directory / "metadata.json").read_text())["lastSeq"] >= head:
+                    return directory
             except FileNotFoundError:
                 pass
             await asyncio.sleep(0.02)
@@ -36,8 +36,8 @@ async def events_of(server: Server, session_id: str) -> list[dict[str, Any]]:
     return events
 
 
-def lines_of(place: Path) -> list[dict[str, Any]]:
-    lines = [json.loads(line) for line in (place / "events.jsonl").read_bytes().splitlines()]
+def lines_of(directory: Path) -> list[dict[str, Any]]:
+    lines = [json.loads(line) for line in (directory / "events.jsonl").read_bytes().splitlines()]
     return [{name: value for name, value in line.items() if name != "crc"} for line in lines]
 
 
@@ -48,95 +48,97 @@ async def ended_session(server: Server) -> dict[str, Any]:
     return ended
 
 
-async def test_a_session_is_recorded_and_its_end_marks_it_completed(server: Server) -> None:
+async def test_a_session_is_recorded_and_marked_as_completed_when_it_ends(server: Server) -> None:
     session = await server.new_session(title="recorded")
-    place = await recorded_up_to(server, session["id"], 1)
-    metadata = json.loads((place / "metadata.json").read_text())
+    directory = await wait_until_recorded(server, session["id"], 1)
+    metadata = json.loads((directory / "metadata.json").read_text())
     assert (metadata["completed"], metadata["endedAt"], metadata["title"]) == (False, None, "recorded")
     ended = await server.call("POST", f"/api/sessions/{session['id']}/complete")
-    await recorded_up_to(server, session["id"], ended["lastSeq"])
-    metadata = json.loads((place / "metadata.json").read_text())
+    await wait_until_recorded(server, session["id"], ended["lastSeq"])
+    metadata = json.loads((directory / "metadata.json").read_text())
     assert (metadata["completed"], metadata["session"]["status"]) == (True, "completed")
-    assert lines_of(place) == await events_of(server, session["id"])
-    assert (place / "events.jsonl").stat().st_mode & 0o777 == 0o600
+    assert lines_of(directory) == await events_of(server, session["id"])
+    assert (directory / "events.jsonl").stat().st_mode & 0o777 == 0o600
 
 
-async def test_what_is_played_adds_up_to_the_live_session(server: Server) -> None:
+async def test_the_events_of_a_recording_fold_to_the_state_of_the_live_session(server: Server) -> None:
     session = await ended_session(server)
-    place = await recorded_up_to(server, session["id"], session["lastSeq"])
-    player = ReplayPlayer.open(place)
+    directory = await wait_until_recorded(server, session["id"], session["lastSeq"])
+    player = ReplayPlayer.open(directory)
     folded = fold_all(Snapshot(id=session["id"]), player.events())
     live = await server.logged_session(session["id"])
     assert session_json(folded) == {name: live[name] for name in session_json(folded)}
-    assert player.terminals, "the bytes of its terminal are in the same home"
+    assert player.terminals, "the recording of its terminal was not found"
     player.close()
 
 
-async def test_after_a_crash_it_goes_on_behind_the_last_whole_line(server: Server) -> None:
+async def test_after_a_crash_the_recorder_continues_after_the_last_complete_line(server: Server) -> None:
     session = await ended_session(server)
-    place = await recorded_up_to(server, session["id"], session["lastSeq"])
-    whole = (place / "events.jsonl").read_bytes()
+    directory = await wait_until_recorded(server, session["id"], session["lastSeq"])
+    whole = (directory / "events.jsonl").read_bytes()
     await server.kill()
-    (place / "events.jsonl").write_bytes(whole[: whole.rfind(b"\n", 0, -1) - 20])
-    (place / "metadata.json").unlink()
+    (directory / "events.jsonl").write_bytes(whole[: whole.rfind(b"\n", 0, -1) - 20])
+    (directory / "metadata.json").unlink()
     await server.start()
-    await recorded_up_to(server, session["id"], session["lastSeq"])
-    assert (place / "events.jsonl").read_bytes() == whole
+    await wait_until_recorded(server, session["id"], session["lastSeq"])
+    assert (directory / "events.jsonl").read_bytes() == whole
 
 
-async def test_a_purge_takes_the_recording_along(server: Server) -> None:
+async def test_a_purge_deletes_the_recording(server: Server) -> None:
     session = await ended_session(server)
-    place = await recorded_up_to(server, session["id"], session["lastSeq"])
+    directory = await wait_until_recorded(server, session["id"], session["lastSeq"])
     await server.call("DELETE", f"/api/sessions/{session['id']}?purge=true")
-    assert not place.exists()
+    assert not directory.exists()
     await server.restart()
-    assert not place.exists()
+    assert not directory.exists()
 
 
-async def test_a_damaged_recording_can_be_written_anew(server: Server) -> None:
+async def test_a_damaged_recording_can_be_rebuilt(server: Server) -> None:
     session = await ended_session(server)
-    place = await recorded_up_to(server, session["id"], session["lastSeq"])
-    whole = (place / "events.jsonl").read_bytes()
-    (place / "events.jsonl").write_bytes(whole.replace(b"recorded", b"rec0rded"))
-    damaged = RecordingDirectory(place)
+    directory = await wait_until_recorded(server, session["id"], session["lastSeq"])
+    whole = (directory / "events.jsonl").read_bytes()
+    (directory / "events.jsonl").write_bytes(whole.replace(b"recorded", b"rec0rded"))
+    damaged = RecordingDirectory(directory)
     assert damaged.describe_damage() == ["damaged lines that were left out: 1", "event 1 is missing"]
     damaged.close()
     rebuilt = await server.call("POST", "/api/recordings/rebuild", 200, json={"sessionId": session["id"]})
     assert rebuilt == {"sessions": 1, "events": session["lastSeq"]}
-    assert (place / "events.jsonl").read_bytes() == whole
+    assert (directory / "events.jsonl").read_bytes() == whole
 
 
-async def test_a_session_that_goes_on_and_on_is_written_once_a_round(
-    house: QuietHouse, monkeypatch: pytest.MonkeyPatch
+async def test_the_metadata_of_a_busy_session_are_written_once_per_round(
+    local_server: QuietHouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(recorder_module, "PAUSE_SECONDS", 3600.0)
-    recordings = house.sessions.services.recordings
+    recordings = local_server.sessions.services.recordings
     written: list[int] = []
-    describe = recordings.write_metadata
+    write_metadata = recordings.write_metadata
 
-    def describe_and_note(snapshot: Snapshot) -> None:
-        describe(snapshot)
+    def write_and_note(snapshot: Snapshot) -> None:
+        write_metadata(snapshot)
         written.append(snapshot.last_seq)
 
-    monkeypatch.setattr(recordings, "write_metadata", describe_and_note)
-    session = await house.session()
-    running = asyncio.ensure_future(SessionRecorder(house.sessions, house.records).run())
+    monkeypatch.setattr(recordings, "write_metadata", write_and_note)
+    session = await local_server.session()
+    running = asyncio.ensure_future(SessionRecorder(local_server.sessions, local_server.records).run())
     async with asyncio.timeout(30):
         while not written:
-            await session.log.append([said("on")])
+            await session.log.append([said("one")])
         for _ in range(100):
-            await session.log.append([said("and on")])
+            await session.log.append([said("one more")])
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
     assert len(written) == 1
 
 
-async def test_what_is_in_memory_for_a_follower_is_written_as_what_is_stored(house: QuietHouse) -> None:
-    session = await house.session()
-    recordings = house.sessions.services.recordings
-    await session.log.append([said("before anybody looked")])
+async def test_events_from_memory_are_recorded_like_events_from_the_database(
+    local_server: QuietHouse,
+) -> None:
+    session = await local_server.session()
+    recordings = local_server.sessions.services.recordings
+    await session.log.append([said("before the follower")])
     follower = session.log.follow(session.log.head)
-    running = asyncio.ensure_future(SessionRecorder(house.sessions, house.records).run())
+    running = asyncio.ensure_future(SessionRecorder(local_server.sessions, local_server.records).run())
     async with asyncio.timeout(30):
         for number in range(30):
             await session.log.append([said(f"{number} ☃")])
@@ -145,5 +147,5 @@ async def test_what_is_in_memory_for_a_follower_is_written_as_what_is_stored(hou
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
     assert follower.after < session.log.head
-    stored = [json.loads(wire) for wire in await house.sessions.store.encoded_events(session.id)]
+    stored = [json.loads(wire) for wire in await local_server.sessions.store.encoded_events(session.id)]
     assert lines_of(recordings.directory / session.id) == stored

@@ -1,4 +1,4 @@
-"""Rules people add and remove at the same time: each change stands, now and after a restart."""
+"""Rules that users add and remove at the same time: each change takes effect and is stored."""
 
 import asyncio
 
@@ -8,34 +8,38 @@ from bullpen.sessions.rules import RuleSet
 from support.quiet_house import QuietHouse
 
 
-def reading(name: str) -> Rule:
+def read_rule(name: str) -> Rule:
     return Rule(name=name, agent_id="demo", kind="read", answer="allow")
 
 
-async def names(rules: RuleSet, house: QuietHouse) -> set[str]:
-    """Of the rules in force, which are those the next server finds."""
-    later = RuleSet(house.records, house.sessions)
+async def rule_names(rules: RuleSet, local_server: QuietHouse) -> set[str]:
+    """Return the names of the rules in force, after a check that the stored rules are the same."""
+    stored = RuleSet(local_server.records, local_server.sessions)
     in_force = {rule.name for rule in rules.all}
-    await later.load()
-    assert {rule.name for rule in later.all} == in_force
+    await stored.load()
+    assert {rule.name for rule in stored.all} == in_force
     return in_force
 
 
-async def test_rules_that_are_added_at_once_are_all_in_force(house: QuietHouse) -> None:
-    rules = RuleSet(house.records, house.sessions)
-    await asyncio.gather(*(rules.add(reading(name)) for name in "abc"))
-    assert await names(rules, house) == {"a", "b", "c"}
+async def test_rules_that_are_added_concurrently_are_all_in_force(local_server: QuietHouse) -> None:
+    rules = RuleSet(local_server.records, local_server.sessions)
+    await asyncio.gather(*(rules.add(read_rule(name)) for name in "abc"))
+    assert await rule_names(rules, local_server) == {"a", "b", "c"}
 
 
-async def test_a_removed_rule_is_not_brought_back_by_one_that_is_added_meanwhile(house: QuietHouse) -> None:
-    rules = RuleSet(house.records, house.sessions)
-    await rules.add(reading("old"))
-    await asyncio.gather(rules.remove("old"), rules.add(reading("new")))
-    assert await names(rules, house) == {"new"}
+async def test_a_removed_rule_is_not_restored_by_a_rule_that_is_added_concurrently(
+    local_server: QuietHouse,
+) -> None:
+    rules = RuleSet(local_server.records, local_server.sessions)
+    await rules.add(read_rule("old"))
+    await asyncio.gather(rules.remove("old"), rules.add(read_rule("new")))
+    assert await rule_names(rules, local_server) == {"new"}
 
 
-async def test_of_two_rules_of_one_name_that_come_at_once_one_is_refused(house: QuietHouse) -> None:
-    rules = RuleSet(house.records, house.sessions)
-    outcomes = await asyncio.gather(*(rules.add(reading("a")) for _ in range(2)), return_exceptions=True)
+async def test_one_of_two_rules_with_the_same_name_that_are_added_concurrently_is_refused(
+    local_server: QuietHouse,
+) -> None:
+    rules = RuleSet(local_server.records, local_server.sessions)
+    outcomes = await asyncio.gather(*(rules.add(read_rule("a")) for _ in range(2)), return_exceptions=True)
     assert [type(outcome) for outcome in outcomes] == [type(None), Conflict]
     assert len(rules.all) == 1

@@ -1,4 +1,4 @@
-"""The workers that run in a session, and how they are ended at the worst moments."""
+"""The workers that run in a session, stopped and restarted at critical moments."""
 
 import asyncio
 from collections.abc import Callable
@@ -19,34 +19,34 @@ from support.quiet_house import QuietHouse, first_agent, say, turn, until
 STUBBORN = {"agent": {"ignore_term": True, "ignore_eof": True, "on_cancel": "ignore"}}
 
 
-async def terminal(house: QuietHouse, session: Session) -> Worker:
-    order = AddWorker(worker_id=new_id(), type="terminal", workspace=str(house.workspace))
+async def start_terminal(local_server: QuietHouse, session: Session) -> Worker:
+    order = AddWorker(worker_id=new_id(), type="terminal", workspace=str(local_server.workspace))
     worker = await session.add_worker(order)
     await until(session, lambda s: s.worker(worker.id).state is WorkerState.ACTIVE)
     return session.snapshot.worker(worker.id)
 
 
-async def soon(condition: Callable[[], bool]) -> None:
+async def wait_until(condition: Callable[[], bool]) -> None:
     async with asyncio.timeout(60):
         while not condition():
             await asyncio.sleep(0.01)
 
 
-async def test_a_worker_may_be_stopped_in_the_moment_it_has_ended(
-    house: QuietHouse, monkeypatch: pytest.MonkeyPatch
+async def test_a_worker_may_be_stopped_at_the_moment_it_ends(
+    local_server: QuietHouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    session = await house.session()
-    worker = await terminal(house, session)
-    children = house.sessions.services.children
+    session = await local_server.session()
+    worker = await start_terminal(local_server, session)
+    children = local_server.sessions.services.children
     forget, stops = children.forget, []
 
     def forget_and_stop(child: ChildHandle) -> None:
-        """The last it does: whoever is called now finds it alive, and gone a turn of the loop later."""
+        """Stop the worker when its run ends: it is alive for one more iteration of the event loop."""
         forget(child)
         stops.append(asyncio.ensure_future(session.wait_until_stopped([worker.id])))
 
     monkeypatch.setattr(children, "forget", forget_and_stop)
-    with capture_logs() as told:
+    with capture_logs() as log_entries:
         child = children.get(worker.id, worker.run)
         assert child is not None
         await child.stop()
@@ -55,62 +55,68 @@ async def test_a_worker_may_be_stopped_in_the_moment_it_has_ended(
             while not stops:
                 await asyncio.sleep(0)
             await stops[0]
-    assert [each for each in told if each["log_level"] == "error"] == []
+    assert [each for each in log_entries if each["log_level"] == "error"] == []
 
 
-async def test_a_keeper_that_dies_while_a_stray_is_ended_takes_nobody_along(closed_house: QuietHouse) -> None:
-    closed_house.define("stubborn", STUBBORN)
-    async with closed_house.open() as house:
-        session = await house.session()
-        worker = await house.agent(session, "stubborn")
-        await house.sessions.store.hide(session.id)  # and the server died before it was purged
+async def test_a_keeper_that_dies_while_a_stray_is_ended_does_not_disturb_other_sessions(
+    closed_server: QuietHouse,
+) -> None:
+    closed_server.define("stubborn", STUBBORN)
+    async with closed_server.open() as local_server:
+        session = await local_server.session()
+        worker = await local_server.agent(session, "stubborn")
+        await local_server.sessions.store.hide(session.id)  # the server is killed during a purge
         session.log.close()
-    spool = closed_house.home / "spool" / worker.id
+    spool = closed_server.home / "spool" / worker.id
     assert spool.exists()
-    with capture_logs() as told:
-        async with closed_house.open() as house:
+    with capture_logs() as log_entries:
+        async with closed_server.open() as local_server:
             keeper = psutil.Process(worker.pid).parent()
             assert keeper is not None
             keeper.kill()
-            await soon(lambda: not psutil.pid_exists(worker.pid or 0) and not spool.exists())
-            assert await house.session()
-    assert [each for each in told if each["event"] == "a task failed"] == []
+            await wait_until(lambda: not psutil.pid_exists(worker.pid or 0) and not spool.exists())
+            assert await local_server.session()
+    assert [each for each in log_entries if each["event"] == "a task failed"] == []
 
 
-async def test_a_session_made_while_the_last_ones_are_taken_up_begins_once(closed_house: QuietHouse) -> None:
-    """Whoever waits for a server that restarts may ask for one in its first moment."""
-    closed_house.define()
-    async with closed_house.open() as house:
-        house.sessions.workers_resumed.clear()
-        making = asyncio.create_task(house.session("scripted"))
+async def test_a_session_created_while_earlier_sessions_are_resumed_starts_once(
+    closed_server: QuietHouse,
+) -> None:
+    """A client that waits for a restarting server may send a request immediately after its start."""
+    closed_server.define()
+    async with closed_server.open() as local_server:
+        local_server.sessions.workers_resumed.clear()
+        making = asyncio.create_task(local_server.session("scripted"))
         await asyncio.wait([making], timeout=1)
-        assert not making.done(), "it would be read by two"
-        await resume_sessions(house.sessions, house.records)
+        assert not making.done(), "two readers would read the output of its agent"
+        await resume_sessions(local_server.sessions, local_server.records)
         session = await making
         await until(session, lambda s: first_agent(s).state == "active")
         await turn(session, "[[stream n=5]]")
-        assert await house.text(session) == "<0><1><2><3><4>"
+        assert await local_server.text(session) == "<0><1><2><3><4>"
 
 
-async def test_an_earlier_run_that_is_left_is_ended_beside_the_next(closed_house: QuietHouse) -> None:
-    """It would not end when it was told to, its worker was restarted meanwhile, and the server was killed."""
-    closed_house.define("stubborn", STUBBORN)
-    closed_house.set(BULLPEN_CANCEL_GRACE="1")
-    async with closed_house.open() as house:
-        session = await house.session()
-        worker = await house.agent(session, "stubborn")
+async def test_a_process_of_an_earlier_run_is_ended_while_the_next_run_continues(
+    closed_server: QuietHouse,
+) -> None:
+    """The first run ignored its stop, the worker was restarted, and then the server was restarted."""
+    closed_server.define("stubborn", STUBBORN)
+    closed_server.set(BULLPEN_CANCEL_GRACE="1")
+    async with closed_server.open() as local_server:
+        session = await local_server.session()
+        worker = await local_server.agent(session, "stubborn")
         await say(session, "[[wait_cancel]] [[silent]]")
-        await session.cancel_turn(worker.id, "a person")
+        await session.cancel_turn(worker.id, "ada")
         await until(session, lambda s: s.worker(worker.id).state is WorkerState.FAILED)
         await session.restart_worker(worker.id)
     assert psutil.pid_exists(worker.pid or 0)
-    async with closed_house.open() as house:
-        session = await house.sessions.get(session.id)
+    async with closed_server.open() as local_server:
+        session = await local_server.sessions.get(session.id)
         await until(session, lambda s: (s.worker(worker.id).run, s.worker(worker.id).state) == (2, "active"))
-        await soon(lambda: not psutil.pid_exists(worker.pid or 0))
-        children = house.sessions.services.children
-        await soon(lambda: children.get(worker.id, 1) is None)
-        assert (closed_house.home / "spool" / worker.id / "1").exists()  # what it said is kept
+        await wait_until(lambda: not psutil.pid_exists(worker.pid or 0))
+        children = local_server.sessions.services.children
+        await wait_until(lambda: children.get(worker.id, 1) is None)
+        assert (closed_server.home / "spool" / worker.id / "1").exists()  # its output is kept
         await session.end(SessionStatus.CANCELLED, "cancelled")
-        await house.sessions.purge(session.id)
-        assert not (closed_house.home / "spool" / worker.id).exists()
+        await local_server.sessions.purge(session.id)
+        assert not (closed_server.home / "spool" / worker.id).exists()

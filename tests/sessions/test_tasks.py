@@ -1,4 +1,4 @@
-"""Work in the background: what fails does not take the rest along."""
+"""Background tasks: a task that fails does not end the others."""
 
 import asyncio
 import gc
@@ -9,51 +9,53 @@ from structlog.testing import capture_logs
 from bullpen.sessions.tasks import background_tasks, run_until_success
 
 
-async def test_work_that_fails_is_begun_again_and_its_neighbours_go_on() -> None:
-    begun, well = 0, asyncio.Event()
+async def test_a_job_that_fails_is_started_again_and_other_tasks_keep_running() -> None:
+    starts, succeeded = 0, asyncio.Event()
 
     async def work() -> None:
-        nonlocal begun
-        begun += 1
-        if begun < 3:
+        nonlocal starts
+        starts += 1
+        if starts < 3:
             raise KeyError("a mistake")
-        well.set()
+        succeeded.set()
 
     async with background_tasks() as tasks:
-        neighbour = tasks.create_task(asyncio.Event().wait())
+        other = tasks.create_task(asyncio.Event().wait())
         tasks.create_task(run_until_success(work, "work", pause=0))
         async with asyncio.timeout(30):
-            await well.wait()
-        assert not neighbour.done()
-    assert begun == 3
-    assert neighbour.cancelled()
+            await succeeded.wait()
+        assert not other.done()
+    assert starts == 3
+    assert other.cancelled()
 
 
-async def test_a_task_that_fails_is_told_and_the_house_goes_on() -> None:
+async def test_a_task_that_fails_is_logged_and_other_tasks_keep_running() -> None:
     async def work() -> None:
         raise KeyError("a mistake")
 
-    with capture_logs() as told:
+    with capture_logs() as log_entries:
         async with background_tasks() as tasks:
-            neighbour = tasks.create_task(asyncio.Event().wait())
-            failed = tasks.create_task(work(), name="the one that fails")
+            other = tasks.create_task(asyncio.Event().wait())
+            failed = tasks.create_task(work(), name="failing task")
             await asyncio.wait([failed], timeout=30)
-            assert not neighbour.done()
-            assert tasks.create_task(asyncio.Event().wait())  # more are taken
-    assert [(each["log_level"], each["task"], repr(each["exc_info"])) for each in told] == [
-        ("error", "the one that fails", "KeyError('a mistake')")
+            assert not other.done()
+            assert tasks.create_task(asyncio.Event().wait())  # new tasks are still accepted
+    assert [(each["log_level"], each["task"], repr(each["exc_info"])) for each in log_entries] == [
+        ("error", "failing task", "KeyError('a mistake')")
     ]
 
 
-async def test_what_ends_before_it_began_is_not_missed(recwarn: pytest.WarningsRecorder) -> None:
-    begun = False
+async def test_a_task_that_is_cancelled_before_its_start_causes_no_warning(
+    recwarn: pytest.WarningsRecorder,
+) -> None:
+    started = False
 
     async def work() -> None:
-        nonlocal begun
-        begun = True
+        nonlocal started
+        started = True
 
     async with background_tasks() as tasks:
         tasks.create_task(work()).cancel()
     gc.collect()
-    assert not begun
+    assert not started
     assert [str(each.message) for each in recwarn] == []

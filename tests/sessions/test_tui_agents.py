@@ -1,4 +1,4 @@
-"""Agents that only have a terminal: what they do, what they are told, and that it is told once."""
+"""Terminal agents: their activity is detected, and each prompt is typed exactly once."""
 
 import asyncio
 import base64
@@ -17,9 +17,9 @@ async def begin(server: Server, plain: bool = False, **more: Any) -> tuple[TuiTa
     return await TuiTalk.begin(server), journal
 
 
-async def test_r72_the_activity_of_an_agent_in_a_terminal_comes_from_its_screen(server: Server) -> None:
+async def test_the_activity_of_a_terminal_agent_is_detected_on_its_screen(server: Server) -> None:
     talk, _ = await begin(server)
-    await talk.prompt("[[work 0.8]] [[ask]] [[work 4]]")  # long enough to be seen
+    await talk.prompt("[[work 0.8]] [[ask]] [[work 4]]")  # long enough to be detected
     asks = await talk.does("asking")
     assert "Allow this? (y/n)" in asks["data"]["why"]
     worker = await talk.worker()
@@ -27,12 +27,12 @@ async def test_r72_the_activity_of_an_agent_in_a_terminal_comes_from_its_screen(
     await talk.types("y")
     end = await talk.seen("turn_end", stopReason="end_turn")
     await talk.does("idle", after=end["seq"] - 1)
-    told = [e["data"] for e in await talk.events() if e["type"] == "worker_activity"]
-    assert [each["activity"] for each in told][-4:] == ["active", "asking", "active", "idle"]
-    assert told[-4]["why"] == "a prompt was sent"
+    changes = [e["data"] for e in await talk.events() if e["type"] == "worker_activity"]
+    assert [each["activity"] for each in changes][-4:] == ["active", "asking", "active", "idle"]
+    assert changes[-4]["why"] == "a prompt was sent"
 
 
-async def test_b3_agents_over_acp_agents_in_terminals_and_shells_are_equals_in_one_session(
+async def test_acp_agents_terminal_agents_and_shells_are_workers_of_one_session(
     server: Server,
 ) -> None:
     talk, _ = await begin(server)
@@ -52,13 +52,13 @@ async def test_b3_agents_over_acp_agents_in_terminals_and_shells_are_equals_in_o
         ("acp", "active"),
         ("shell", "exited"),
     ]
-    assert len({tuple(each) for each in workers}) == 1  # all are told of with the same words
+    assert len({tuple(each) for each in workers}) == 1  # all workers have the same fields
     for worker in workers:
         ended = await server.call("DELETE", f"{talk.path}/workers/{worker['id']}", 200)
         assert ended["state"] == "terminated"
 
 
-async def test_r72_output_and_silence_tell_of_an_agent_without_signs(server: Server) -> None:
+async def test_the_activity_of_an_agent_without_screen_patterns_follows_its_output(server: Server) -> None:
     talk, _ = await begin(server, plain=True)
     assert (await talk.does("idle"))["data"]["why"] == "silent for 1 s"
     await talk.types("[[write 4]]\r")
@@ -67,7 +67,9 @@ async def test_r72_output_and_silence_tell_of_an_agent_without_signs(server: Ser
     await talk.does("idle", after=writes["seq"])
 
 
-async def test_r72_a_bell_and_a_notice_call_for_a_person_until_one_types(server: Server) -> None:
+async def test_a_bell_or_a_notification_makes_a_terminal_agent_asking_until_a_user_types(
+    server: Server,
+) -> None:
     talk, _ = await begin(server, plain=True)
     for step, why in (("bell", "it rang the bell"), ("notify All done", "it says “All done”")):
         before = (await talk.events())[-1]["seq"]
@@ -78,19 +80,21 @@ async def test_r72_a_bell_and_a_notice_call_for_a_person_until_one_types(server:
         await talk.does("idle", after=asks["seq"])
 
 
-async def test_r72_an_agent_that_can_says_itself_what_it_does(server: Server) -> None:
+async def test_a_terminal_agent_can_report_its_activity_itself(server: Server) -> None:
     talk, journal = await begin(server)
     await talk.prompt("[[claim asking may I?]] [[work 4]]")
-    told = await talk.does("asking")
-    assert told["data"]["why"] == "it says so: may I?"
+    asks = await talk.does("asking")
+    assert asks["data"]["why"] == "it says so: may I?"
     assert journal_of(journal, "claimed") == [204]
     await talk.types("y")
-    working = await talk.does("active", after=told["seq"])
+    working = await talk.does("active", after=asks["seq"])
     assert "esc to interrupt" in working["data"]["why"]
     await talk.seen("turn_end", stopReason="end_turn")
 
 
-async def test_r77_viewers_are_told_of_the_activity_and_those_of_a_shell_are_not(server: Server) -> None:
+async def test_viewers_of_a_terminal_agent_receive_its_activity_and_viewers_of_a_shell_do_not(
+    server: Server,
+) -> None:
     talk, _ = await begin(server)
     shell = await server.new_terminal(talk.id)
     agent, *_ = (await server.call("GET", f"{talk.path}/workers"))["workers"]
@@ -112,8 +116,8 @@ async def test_r77_viewers_are_told_of_the_activity_and_those_of_a_shell_are_not
                 if types[-1:] == ["exit"]:
                     break
     assert "activity" not in types
-    told = [e["type"] for e in await talk.events() if e["workerId"] == shell["id"]]
-    assert told == ["worker_spawning", "worker_ready", "worker_exited"]
+    types = [e["type"] for e in await talk.events() if e["workerId"] == shell["id"]]
+    assert types == ["worker_spawning", "worker_ready", "worker_exited"]
 
 
 async def test_a_long_text_with_many_lines_and_control_characters_arrives_as_one_paste(
@@ -123,13 +127,13 @@ async def test_a_long_text_with_many_lines_and_control_characters_arrives_as_one
     lines = [f"line {number} ☃ \tand more" for number in range(9000)]
     hostile = "\x1b[201~\rrm -rf /\r\x03\x04\x1b]0;x\x07\x9b31m"
     await talk.ask("\n".join([*lines, hostile, "end"]))
-    (got,) = journal_of(journal, "prompt")
-    assert got == "\n".join([*lines, "[201~\nrm -rf /\n]0;x31m", "end"])
-    (said,) = [e["data"]["text"] for e in await talk.events() if e["type"] == "user_prompt"]
-    assert said.endswith(hostile + "\nend")
+    (prompt,) = journal_of(journal, "prompt")
+    assert prompt == "\n".join([*lines, "[201~\nrm -rf /\n]0;x31m", "end"])
+    (recorded,) = [e["data"]["text"] for e in await talk.events() if e["type"] == "user_prompt"]
+    assert recorded.endswith(hostile + "\nend")
 
 
-async def test_a_text_is_submitted_when_it_has_been_drawn_and_its_turn_ends_after_that(
+async def test_a_prompt_is_submitted_when_it_has_been_drawn_and_its_turn_ends_after_that(
     server: Server,
 ) -> None:
     talk, journal = await begin(server, slow=True, signs={**SIGNS, "silence": SECONDS})
@@ -140,46 +144,46 @@ async def test_a_text_is_submitted_when_it_has_been_drawn_and_its_turn_ends_afte
     assert journal_of(journal, "prompt") == ["first", "second"]
 
 
-async def test_silence_before_a_prompt_says_nothing_of_its_turn(server: Server) -> None:
+async def test_silence_before_a_prompt_does_not_end_its_turn(server: Server) -> None:
     talk, journal = await begin(server, plain=True, signs={"silence": 4.0})
     await talk.ask("[[hush 1]] [[write 0.5]]")
     assert journal_of(journal, "done") == ["end"]
 
 
-async def test_a_program_that_knows_no_paste_gets_its_own_key_for_a_new_line(server: Server) -> None:
+async def test_a_program_without_bracketed_paste_gets_its_own_key_for_a_new_line(server: Server) -> None:
     talk, journal = await begin(server, plain=True, keys={"newline": " / "})
     await talk.ask("one\ntwo")
     assert journal_of(journal, "prompt") == ["one / two"]
 
 
-async def test_r76_an_image_of_a_prompt_is_a_file_whose_path_is_pasted(server: Server) -> None:
+async def test_an_image_of_a_prompt_is_stored_and_its_path_is_pasted(server: Server) -> None:
     talk, journal = await begin(server, keys={"image": "@{path}"})
     image = await server.call("POST", f"{talk.path}/images", 201, content=png())
     await talk.ask("look at this", imageIds=[image["id"]])
-    (got,) = journal_of(journal, "prompt")
-    text, _, path = got.partition(" @")
+    (prompt,) = journal_of(journal, "prompt")
+    text, _, path = prompt.partition(" @")
     assert text == "look at this"
     assert Path(path).read_bytes() == png()
 
 
-async def test_r76_an_image_sent_to_a_terminal_is_kept_and_its_path_typed(server: Server) -> None:
+async def test_an_image_sent_to_a_terminal_is_stored_and_its_path_is_typed_once(server: Server) -> None:
     talk, journal = await begin(server)
     worker = await talk.worker()
     frame = {"type": "image", "n": 1, "data": base64.b64encode(png()).decode(), "mimeType": "image/png"}
     async with server.socket(f"/ws/session/{talk.id}/worker/{worker['id']}?client=me") as ws:
         await ws.send(json.dumps(frame))
-        await ws.send(json.dumps(frame))  # again under its number: once
+        await ws.send(json.dumps(frame))  # sent again with its number, it is typed once
         await ws.send(json.dumps({"type": "input", "n": 2, "data": "and this\r"}))
         async with asyncio.timeout(SECONDS):
             while not journal_of(journal, "prompt"):
                 await asyncio.sleep(0.02)
-    (got,) = journal_of(journal, "prompt")
-    path, _, words = got.partition(" ")
+    (prompt,) = journal_of(journal, "prompt")
+    path, _, words = prompt.partition(" ")
     assert words == "and this"
     assert Path(path).read_bytes() == png()
 
 
-async def test_r54_what_is_said_while_it_works_goes_when_it_is_idle(server: Server) -> None:
+async def test_a_prompt_to_a_busy_terminal_agent_is_sent_when_it_is_idle(server: Server) -> None:
     talk, journal = await begin(server)
     await talk.prompt("first [[work 1]] [[ask]]")
     second = await talk.prompt("second")
@@ -191,14 +195,14 @@ async def test_r54_what_is_said_while_it_works_goes_when_it_is_idle(server: Serv
     await talk.seen("turn_end", after=start["seq"])
     assert journal_of(journal, "prompt") == ["first [[work 1]] [[ask]]", "second"]
     messages = (await server.call("GET", f"{talk.path}/messages"))["messages"]
-    said = [each["content"] for each in messages if each["role"] == "user"]
-    assert [each["text"] if isinstance(each, dict) else each for each in said] == [
+    contents = [each["content"] for each in messages if each["role"] == "user"]
+    assert [each["text"] if isinstance(each, dict) else each for each in contents] == [
         "first [[work 1]] [[ask]]",
         "second",
     ]
 
 
-async def test_a_prompt_that_comes_before_it_is_idle_waits(server: Server) -> None:
+async def test_a_prompt_waits_until_a_starting_terminal_agent_is_idle(server: Server) -> None:
     journal = await define_tui(server)
     talk = TuiTalk(server, await server.new_session(agentId="tui"))
     prompted = await talk.prompt("early")
@@ -208,7 +212,7 @@ async def test_a_prompt_that_comes_before_it_is_idle_waits(server: Server) -> No
     assert journal_of(journal, "prompt") == ["early"]
 
 
-async def test_cancel_presses_the_key_that_interrupts_and_nothing_when_idle(server: Server) -> None:
+async def test_a_cancel_types_the_interrupt_key_and_nothing_when_the_agent_is_idle(server: Server) -> None:
     talk, journal = await begin(server)
     await server.call("POST", f"{talk.path}/cancel", 204)
     await talk.prompt("[[work 60]]")
@@ -223,7 +227,7 @@ async def test_cancel_presses_the_key_that_interrupts_and_nothing_when_idle(serv
     assert keys == ["paste", "submit", "session/cancel"]
 
 
-async def test_r80_a_restart_continues_the_conversation_or_begins_anew(server: Server) -> None:
+async def test_a_restart_continues_the_conversation_or_starts_a_new_one(server: Server) -> None:
     talk, journal = await begin(server)
     await talk.ask("hello")
     await _restart(talk, continueConversation=True)
@@ -253,7 +257,9 @@ async def test_a_restart_continues_the_conversation_of_an_agent_that_was_never_s
     assert again == ["again", *first]
 
 
-async def test_r80_a_new_session_continues_what_was_last_said_in_its_directory(server: Server) -> None:
+async def test_a_new_session_continues_the_last_conversation_of_a_terminal_agent_in_its_directory(
+    server: Server,
+) -> None:
     talk, journal = await begin(server)
     await talk.ask("hello")
     await server.call("DELETE", talk.path)
@@ -262,14 +268,14 @@ async def test_r80_a_new_session_continues_what_was_last_said_in_its_directory(s
     assert again == ["again", *first]
 
 
-async def test_r80_an_agent_with_nothing_to_go_back_to_begins_anew(server: Server) -> None:
+async def test_an_agent_without_an_earlier_conversation_starts_a_new_one(server: Server) -> None:
     await define_tui(server)
     await TuiTalk.begin(server, continueConversation=True)
     (arguments,) = journal_of(server.home.parent / "tui.journal", "started")
     assert "again" not in arguments
 
 
-async def test_r68_an_agent_that_crashes_fails_and_leaves_its_session(server: Server) -> None:
+async def test_a_terminal_agent_that_crashes_fails_and_its_session_stays_active(server: Server) -> None:
     talk, _ = await begin(server)
     await talk.prompt("[[exit 3]]")
     failed = await talk.seen("worker_failed")
@@ -278,14 +284,16 @@ async def test_r68_an_agent_that_crashes_fails_and_leaves_its_session(server: Se
     assert (await server.call("GET", talk.path))["status"] == "active"
 
 
-async def test_an_agent_that_is_not_installed_says_what_to_install(server: Server) -> None:
+async def test_a_terminal_agent_that_is_not_installed_is_refused_with_its_install_command(
+    server: Server,
+) -> None:
     await define_tui(server, command=["no-such-agent"], install="summon it")
     body = {"locationPath": str(server.workspace), "agentId": "tui"}
     refused = await server.call("POST", "/api/sessions", 409, json=body)
     assert "summon it" in refused["message"]
 
 
-async def test_its_modes_cannot_be_set_from_outside(server: Server) -> None:
+async def test_the_mode_of_a_terminal_agent_cannot_be_set(server: Server) -> None:
     talk, journal = await begin(server)
     await talk.ask("hello")
     worker = await talk.worker()
@@ -294,7 +302,7 @@ async def test_its_modes_cannot_be_set_from_outside(server: Server) -> None:
     assert journal_of(journal, "prompt") == ["hello"]
 
 
-async def test_ending_it_ends_the_program(server: Server) -> None:
+async def test_ending_a_terminal_agent_ends_its_program(server: Server) -> None:
     talk, _ = await begin(server)
     await talk.prompt("[[work 60]]")
     worker = await talk.worker()
@@ -308,13 +316,15 @@ async def _restart(talk: TuiTalk, **body: Any) -> None:
     await talk.does("idle", after=before)
 
 
-async def test_r72_the_screen_of_a_run_shows_nothing_of_the_one_before(server: Server) -> None:
+async def test_the_screen_of_a_run_shows_nothing_of_the_previous_run(server: Server) -> None:
     talk, _ = await begin(server, stubborn=True)
     worker = await talk.worker()
     await talk.prompt("[[work 60]]")
     await talk.does("active")
     async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(server.http.post(f"{talk.path}/restart", json={}))  # it draws on meanwhile
+        tasks.create_task(
+            server.http.post(f"{talk.path}/restart", json={})
+        )  # the first run still draws meanwhile
         halted = await talk.seen("worker_exited")
         await server.call("POST", f"{talk.path}/queue", 201, json={"message": "x"})
         await talk.does("idle", after=halted["seq"])

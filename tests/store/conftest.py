@@ -1,4 +1,4 @@
-"""Every test of the store that asks for a database runs on SQLite and on PostgreSQL."""
+"""Fixtures: each test of the store with a database runs on SQLite and on PostgreSQL."""
 
 from support.databases import cluster, database, store, url
 

@@ -1,4 +1,4 @@
-"""The keys to the house: stored as hashes, traded once, dead for good, each with its answer."""
+"""Credentials: tokens are stored as hashes, a login code is redeemed once, and each has its answer."""
 
 import asyncio
 
@@ -18,7 +18,7 @@ LAPTOP = Token(id="t1", name="laptop", hash="abc", scope="admin", created_at=1)
 
 
 @pytest.fixture
-def keys(database: Database) -> CredentialStore:
+def credentials(database: Database) -> CredentialStore:
     return CredentialStore(database)
 
 
@@ -26,91 +26,91 @@ def code(seconds: int = 600) -> LoginCode:
     return LoginCode(hash="c0de", scope="view", expires_at=clock.now_ms() + seconds * 1000)
 
 
-def device(found: LoginCode) -> Token:
-    return replace(LAPTOP, scope=found.scope, secret_hash="s")
+def device_of(code: LoginCode) -> Token:
+    return replace(LAPTOP, scope=code.scope, secret_hash="s")
 
 
-def kept(body: bytes = b"{}", key: str = "k") -> PendingAnswer[Token]:
+def answer(body: bytes = b"{}", key: str = "k") -> PendingAnswer[Token]:
     return PendingAnswer(key, "h", lambda _: (201, body))
 
 
-async def test_tokens_are_kept_used_and_revoked(keys: CredentialStore) -> None:
+async def test_tokens_are_stored_used_and_revoked(credentials: CredentialStore) -> None:
     phone = replace(LAPTOP, id="t2", name="phone", hash="def", created_at=2, secret_hash="s", expires_at=9)
-    await keys.add_token(LAPTOP)
-    await keys.add_token(phone)
-    await keys.touch_token("t1", 77)
-    assert await keys.tokens() == [replace(LAPTOP, last_used_at=77), phone]
-    await keys.remove_token("t1")
-    assert await keys.tokens() == [phone]
+    await credentials.add_token(LAPTOP)
+    await credentials.add_token(phone)
+    await credentials.touch_token("t1", 77)
+    assert await credentials.tokens() == [replace(LAPTOP, last_used_at=77), phone]
+    await credentials.remove_token("t1")
+    assert await credentials.tokens() == [phone]
     with pytest.raises(NotFound):
-        await keys.remove_token("t1")
+        await credentials.remove_token("t1")
 
 
-async def test_what_expired_long_ago_is_forgotten(keys: CredentialStore) -> None:
+async def test_tokens_that_expired_are_removed(credentials: CredentialStore) -> None:
     old = replace(LAPTOP, id="t2", hash="def", created_at=2, expires_at=9)
     new = replace(LAPTOP, id="t3", hash="ghi", created_at=3, expires_at=10)
     for token in (LAPTOP, old, new):
-        await keys.add_token(token)
-    await keys.remove_expired(before=10)
-    assert await keys.tokens() == [LAPTOP, new]
+        await credentials.add_token(token)
+    await credentials.remove_expired(before=10)
+    assert await credentials.tokens() == [LAPTOP, new]
 
 
-async def test_a_code_is_traded_for_one_token_with_its_scope(keys: CredentialStore) -> None:
-    await keys.add_code(code())
-    assert (await keys.redeem_code("c0de", device)).scope == "view"
-    assert [token.scope for token in await keys.tokens()] == ["view"]
+async def test_a_login_code_is_redeemed_for_one_token_with_its_scope(credentials: CredentialStore) -> None:
+    await credentials.add_code(code())
+    assert (await credentials.redeem_code("c0de", device_of)).scope == "view"
+    assert [token.scope for token in await credentials.tokens()] == ["view"]
     with pytest.raises(NotFound):
-        await keys.redeem_code("c0de", lambda found: replace(device(found), id="t2", hash="def"))
-    assert len(await keys.tokens()) == 1
+        await credentials.redeem_code("c0de", lambda code: replace(device_of(code), id="t2", hash="def"))
+    assert len(await credentials.tokens()) == 1
 
 
-async def test_of_many_at_once_one_gets_the_code(keys: CredentialStore) -> None:
-    await keys.add_code(code())
-    made = (replace(LAPTOP, id=str(n), hash=str(n)) for n in range(10))
-    tries = [keys.redeem_code("c0de", lambda _: next(made)) for _ in range(10)]
-    results = await asyncio.gather(*tries, return_exceptions=True)
+async def test_one_of_many_concurrent_requests_redeems_a_login_code(credentials: CredentialStore) -> None:
+    await credentials.add_code(code())
+    tokens = (replace(LAPTOP, id=str(n), hash=str(n)) for n in range(10))
+    attempts = [credentials.redeem_code("c0de", lambda _: next(tokens)) for _ in range(10)]
+    results = await asyncio.gather(*attempts, return_exceptions=True)
     assert sorted(type(result).__name__ for result in results) == ["NotFound"] * 9 + ["Token"]
 
 
-async def test_an_old_code_is_worth_nothing(keys: CredentialStore) -> None:
-    await keys.add_code(code(seconds=0))
-    assert await keys.codes() == []
+async def test_an_expired_login_code_is_refused(credentials: CredentialStore) -> None:
+    await credentials.add_code(code(seconds=0))
+    assert await credentials.codes() == []
     with pytest.raises(NotFound):
-        await keys.redeem_code("c0de", device)
-    assert await keys.tokens() == []
+        await credentials.redeem_code("c0de", device_of)
+    assert await credentials.tokens() == []
 
 
-async def test_a_code_stays_when_its_token_cannot_be_stored(keys: CredentialStore) -> None:
-    await keys.add_token(LAPTOP)
-    await keys.add_code(code())
+async def test_a_login_code_stays_valid_when_its_token_cannot_be_stored(credentials: CredentialStore) -> None:
+    await credentials.add_token(LAPTOP)
+    await credentials.add_code(code())
     with pytest.raises(Exception, match=r"(?i)unique"):
-        await keys.redeem_code("c0de", device)
-    assert [found.hash for found in await keys.codes()] == ["c0de"]
+        await credentials.redeem_code("c0de", device_of)
+    assert [found.hash for found in await credentials.codes()] == ["c0de"]
 
 
-async def test_retired_tokens_of_the_owner_are_remembered(keys: CredentialStore) -> None:
-    assert await keys.retired() == frozenset()
-    await keys.retire("old")
-    await keys.retire("older")
-    assert await keys.retired() == {"old", "older"}
+async def test_retired_tokens_of_the_owner_are_remembered(credentials: CredentialStore) -> None:
+    assert await credentials.retired() == frozenset()
+    await credentials.retire("old")
+    await credentials.retire("older")
+    assert await credentials.retired() == {"old", "older"}
 
 
-async def test_an_effect_and_its_answer_are_stored_together_once(
-    keys: CredentialStore, store: EventStore
+async def test_a_change_and_its_answer_are_stored_together_once(
+    credentials: CredentialStore, store: EventStore
 ) -> None:
-    await keys.add_token(LAPTOP, kept(b'{"id":"t1"}'))
+    await credentials.add_token(LAPTOP, answer(b'{"id":"t1"}'))
     stored = await store.stored_answer("k")
     assert stored is not None and (stored.status, stored.body) == (201, b'{"id":"t1"}')
     with pytest.raises(AlreadyAnswered) as again:
-        await keys.add_token(replace(LAPTOP, id="t2", hash="def"), kept(b"other"))
+        await credentials.add_token(replace(LAPTOP, id="t2", hash="def"), answer(b"other"))
     assert again.value.answer == stored
-    assert await keys.tokens() == [LAPTOP]
+    assert await credentials.tokens() == [LAPTOP]
 
 
-async def test_an_effect_that_fails_leaves_no_answer(keys: CredentialStore, store: EventStore) -> None:
+async def test_a_change_that_fails_stores_no_answer(credentials: CredentialStore, store: EventStore) -> None:
     with pytest.raises(NotFound):
-        await keys.redeem_code("c0de", device, kept())
+        await credentials.redeem_code("c0de", device_of, answer())
     assert await store.stored_answer("k") is None
-    await keys.add_code(code())
-    await keys.redeem_code("c0de", device, kept())
+    await credentials.add_code(code())
+    await credentials.redeem_code("c0de", device_of, answer())
     assert await store.stored_answer("k") is not None

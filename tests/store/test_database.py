@@ -1,4 +1,4 @@
-"""One writer, a few readers, files nobody else can read, and errors in one sentence."""
+"""The database: one writer, several readers, private files, and errors in one sentence."""
 
 import asyncio
 import os
@@ -20,19 +20,19 @@ def sqlite_url(path: Path) -> str:
     return f"sqlite:///{path}"
 
 
-async def test_a_write_is_seen_by_the_next_read(database: Database) -> None:
+async def test_a_read_sees_the_write_before_it(database: Database) -> None:
     records = RecordStore(database)
     await records.set_setting("colour", {"name": "blue"})
     assert await records.setting("colour") == {"name": "blue"}
 
 
-async def test_a_write_that_fails_leaves_nothing(database: Database) -> None:
-    def break_off(connection: Connection) -> None:
+async def test_a_write_that_fails_stores_nothing(database: Database) -> None:
+    def insert_and_fail(connection: Connection) -> None:
         connection.execute(text("INSERT INTO settings (key, value) VALUES ('a', '1')"))
-        raise Conflict("changed my mind")
+        raise Conflict("refused")
 
-    with pytest.raises(Conflict, match="changed my mind"):
-        await database.write(break_off)
+    with pytest.raises(Conflict, match="refused"):
+        await database.write(insert_and_fail)
     assert await RecordStore(database).setting("a") is None
 
 
@@ -41,21 +41,21 @@ async def test_a_reader_cannot_write(database: Database) -> None:
         await database.read(lambda c: c.execute(text("DELETE FROM settings")).rowcount)
 
 
-async def test_a_read_sees_one_moment_however_long_it_takes(database: Database) -> None:
+async def test_a_read_sees_one_state_of_the_database(database: Database) -> None:
     records = RecordStore(database)
     await records.set_setting("n", 1)
-    loop, looked, written = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
+    loop, first_read, written = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
 
-    def look_twice(connection: Connection) -> list[str]:
+    def read_twice(connection: Connection) -> list[str]:
         query = text("SELECT value FROM settings WHERE key = 'n'")
         first = connection.execute(query).scalar_one()
-        loop.call_soon_threadsafe(looked.set)
+        loop.call_soon_threadsafe(first_read.set)
         asyncio.run_coroutine_threadsafe(written.wait(), loop).result(10)
         return [first, connection.execute(query).scalar_one()]
 
     async with asyncio.timeout(60), asyncio.TaskGroup() as tasks:
-        reading = tasks.create_task(database.read(look_twice))
-        await looked.wait()
+        reading = tasks.create_task(database.read(read_twice))
+        await first_read.wait()
         await records.set_setting("n", 2)
         written.set()
     assert reading.result() == ["1", "1"]
@@ -65,10 +65,10 @@ async def test_a_read_sees_one_moment_however_long_it_takes(database: Database) 
 async def test_writes_run_in_the_order_they_were_given(database: Database) -> None:
     order: list[int] = []
 
-    def note(n: int) -> Callable[[Connection], None]:
+    def append(n: int) -> Callable[[Connection], None]:
         return lambda _: order.append(n)
 
-    await asyncio.gather(*(database.write(note(n)) for n in range(50)))
+    await asyncio.gather(*(database.write(append(n)) for n in range(50)))
     assert order == list(range(50))
 
 
@@ -82,7 +82,7 @@ async def test_a_cancelled_write_still_happens_in_its_turn(database: Database) -
     assert await records.setting("kept") is True
 
 
-async def test_closing_writes_what_waits(url: str) -> None:
+async def test_closing_finishes_the_waiting_writes(url: str) -> None:
     async with Database.open(url) as database:
         records = RecordStore(database)
         tasks = [asyncio.ensure_future(records.set_setting(f"k{n}", n)) for n in range(20)]
@@ -104,7 +104,7 @@ async def test_all_files_are_private_whatever_the_umask(tmp_path: Path) -> None:
     assert set(modes.values()) == {0o600}
 
 
-async def test_a_file_that_was_too_open_is_closed(tmp_path: Path) -> None:
+async def test_a_database_file_that_others_could_read_is_made_private(tmp_path: Path) -> None:
     path = tmp_path / "bullpen.db"
     path.touch(mode=0o644)
     path.chmod(0o644)
@@ -121,7 +121,7 @@ async def test_a_planted_symlink_is_not_followed(tmp_path: Path) -> None:
     assert not target.exists()
 
 
-async def test_a_planted_ballast_is_not_followed(tmp_path: Path) -> None:
+async def test_a_planted_symlink_for_the_ballast_is_not_followed(tmp_path: Path) -> None:
     target = tmp_path / "precious"
     target.write_text("precious")
     (tmp_path / "bullpen.db.ballast").symlink_to(target)
@@ -139,15 +139,15 @@ async def test_sqlite_is_durable_at_every_commit(tmp_path: Path) -> None:
         assert await database.write(pragmas) == ["wal", 2, 1]
 
 
-async def test_a_file_that_is_no_database_is_said_so(tmp_path: Path) -> None:
+async def test_a_file_that_is_no_database_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "bullpen.db"
-    path.write_bytes(b"this is a letter to my aunt, not a database" * 100)
+    path.write_bytes(b"this is a text file, not a database" * 100)
     with pytest.raises(RemoteFault, match="file is not a database"):
         async with Database.open(sqlite_url(path)):
             pass
 
 
-async def test_a_database_out_of_reach_is_said_so(tmp_path: Path) -> None:
+async def test_a_database_that_cannot_be_reached_is_reported(tmp_path: Path) -> None:
     with pytest.raises(RemoteFault, match="cannot open the database"):
         async with Database.open(f"postgresql+psycopg:///x?host={tmp_path}"):
             pass
@@ -157,13 +157,13 @@ async def test_a_database_out_of_reach_is_said_so(tmp_path: Path) -> None:
     "url",
     ["", "bullpen.db", "mysql://localhost/x", "sqlite://", "sqlite:///:memory:", "postgresql://localhost/x"],
 )
-async def test_a_url_we_cannot_serve_is_refused(url: str) -> None:
+async def test_an_unsupported_database_url_is_refused(url: str) -> None:
     with pytest.raises(Invalid):
         async with Database.open(url):
             pass
 
 
-async def test_another_program_that_holds_the_lock_does_not_stop_readers(tmp_path: Path) -> None:
+async def test_a_write_lock_of_another_program_does_not_block_readers(tmp_path: Path) -> None:
     path = tmp_path / "bullpen.db"
     async with Database.open(sqlite_url(path)) as database:
         await RecordStore(database).set_setting("a", 1)

@@ -1,4 +1,4 @@
-"""What a log hands to the store comes back as it was, with everything that belongs to it."""
+"""Events, snapshots, messages, outbox lines and answers are read as they were stored."""
 
 import asyncio
 import hashlib
@@ -24,7 +24,7 @@ from bullpen.store.tables import answers, snapshots
 from bullpen.wire.browser import encode_event, session_json
 from support.stories import START, append_to, new_session, new_session_with_worker, said, spawning, texts
 
-SHAPE = (14, "691b8ebec3ecf21f")
+SNAPSHOT_SCHEMA = (14, "691b8ebec3ecf21f")
 
 
 def line(
@@ -43,7 +43,7 @@ async def long_session(store: EventStore, length: int) -> Append:
     return append
 
 
-async def test_events_come_back_as_they_were(store: EventStore) -> None:
+async def test_events_are_read_as_they_were_stored(store: EventStore) -> None:
     append = append_to(Snapshot(id="s"), Draft(START), said("☃ \\u0000 😀"))
     await store.commit(append)
     stored = await store.events("s")
@@ -65,19 +65,19 @@ async def test_a_range_of_events_is_read_in_order(store: EventStore) -> None:
     assert [event.seq for event, _ in await store.events("s", types=["session_start"])] == [1]
 
 
-async def test_the_newest_of_a_kind_are_read_in_order(store: EventStore) -> None:
+async def test_the_newest_events_of_a_type_are_read_in_order(store: EventStore) -> None:
     await long_session(store, 50)
     wires = await store.encoded_events("s", 0, 40, 3, ["error"], newest=True)
     assert [json.loads(wire)["seq"] for wire in wires] == [37, 38, 39]
-    assert await store.events("nobody") == []
+    assert await store.events("missing") == []
 
 
-async def test_a_page_of_wire_ends_when_it_is_heavy(store: EventStore) -> None:
+async def test_a_page_of_encoded_events_ends_at_its_size_limit(store: EventStore) -> None:
     heavy = append_to(Snapshot(id="s"), Draft(START), *(said("x" * 1000) for _ in range(500)))
     await store.commit(heavy)
-    some = await store.encoded_events("s", max_bytes=100_000)
-    assert 90 <= len(some) <= 110
-    assert some == (await store.encoded_events("s"))[: len(some)]
+    page = await store.encoded_events("s", max_bytes=100_000)
+    assert 90 <= len(page) <= 110
+    assert page == (await store.encoded_events("s"))[: len(page)]
 
 
 async def test_a_session_loads_as_the_fold_of_its_events(store: EventStore) -> None:
@@ -92,12 +92,12 @@ async def test_a_session_loads_as_the_fold_of_its_events(store: EventStore) -> N
     assert snapshot.last_seq == 4
 
 
-async def test_a_session_nobody_made_is_not_found(store: EventStore) -> None:
+async def test_a_session_that_does_not_exist_is_not_found(store: EventStore) -> None:
     with pytest.raises(NotFound, match="no session ghost"):
         await store.load("ghost")
 
 
-async def test_a_snapshot_is_saved_each_time_a_thousand_is_crossed(store: EventStore) -> None:
+async def test_a_snapshot_is_saved_after_every_thousand_events(store: EventStore) -> None:
     async def saved_seq() -> int | None:
         return await store.database.read(lambda c: c.execute(text("SELECT seq FROM snapshots")).scalar())
 
@@ -127,19 +127,19 @@ async def test_a_load_starts_from_the_saved_snapshot(store: EventStore) -> None:
 @pytest.mark.parametrize(
     "damage", [{"schema": 0}, {"body": b"{"}, {"body": b'{"id": 7}'}, {"body": b"\xff\x00"}]
 )
-async def test_a_saved_snapshot_that_cannot_be_read_is_folded_anew(
+async def test_a_saved_snapshot_that_cannot_be_read_is_replaced_by_a_fold_of_all_events(
     store: EventStore, damage: dict[str, int | bytes]
 ) -> None:
     append = await long_session(store, 1500)
     await store.database.write(lambda c: c.execute(update(snapshots).values(**damage)).rowcount)
     assert await store.load("s") == append.snapshot
-    # and is saved again, so that the next one need not do the same
+    # it was saved again, so that the next load does not fold all events
     row = await store.database.read(lambda c: c.execute(select(snapshots)).one())
     assert (row.seq, row.schema) == (1500, saved_snapshots.SCHEMA)
     assert await store.load("s") == append.snapshot
 
 
-def shape_of_snapshots() -> str:
+def snapshot_schema_hash() -> str:
     def without_descriptions(schema: Any) -> Any:
         match schema:
             case dict():
@@ -154,9 +154,9 @@ def shape_of_snapshots() -> str:
     return hashlib.sha256(json.dumps(bare, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def test_the_number_of_saved_snapshots_is_raised_when_their_shape_changes() -> None:
-    assert (saved_snapshots.SCHEMA, shape_of_snapshots()) == SHAPE, (
-        "the snapshot has changed: raise SCHEMA in store/saved_snapshots.py and note the new pair in SHAPE"
+def test_the_schema_number_of_saved_snapshots_is_raised_when_the_snapshot_changes() -> None:
+    assert (saved_snapshots.SCHEMA, snapshot_schema_hash()) == SNAPSHOT_SCHEMA, (
+        "the snapshot has changed: raise SCHEMA in store/saved_snapshots.py and set the new pair in SNAPSHOT_SCHEMA"
     )
 
 
@@ -191,7 +191,7 @@ async def test_the_end_of_a_session_is_a_system_message(store: EventStore) -> No
     assert len(await store.messages("s", limit=1)) == 1
 
 
-async def test_the_newest_messages_come_in_order_too(store: EventStore) -> None:
+async def test_the_newest_messages_are_read_in_order(store: EventStore) -> None:
     append = new_session()
     await store.commit(append)
     await store.commit(append_to(append.snapshot, *(said(f"word {number}") for number in range(5))))
@@ -241,7 +241,9 @@ async def test_each_run_has_an_outbox_of_its_own(store: EventStore) -> None:
     assert await store.undelivered_lines("w", 2) == [(1, b"line 1")]
 
 
-async def test_a_line_that_cannot_be_made_takes_its_append_with_it_and_no_number(store: EventStore) -> None:
+async def test_an_outbox_line_that_cannot_be_made_fails_its_append_and_uses_no_number(
+    store: EventStore,
+) -> None:
     def explode(_: int) -> bytes:
         raise ValueError("no such line")
 
@@ -256,7 +258,7 @@ async def test_a_line_that_cannot_be_made_takes_its_append_with_it_and_no_number
     assert len(await store.events("s")) == 2
 
 
-async def test_how_far_output_was_read_is_kept_with_the_events(store: EventStore) -> None:
+async def test_the_consumed_offset_is_stored_with_the_events(store: EventStore) -> None:
     append = new_session_with_worker()
     await store.commit(append)
     assert await store.consumed_offset("w", 1) == 0
@@ -266,26 +268,26 @@ async def test_how_far_output_was_read_is_kept_with_the_events(store: EventStore
     assert await store.consumed_offset("w", 2) == 0
 
 
-async def test_an_answer_is_kept_with_its_events(store: EventStore) -> None:
+async def test_an_answer_is_stored_with_its_events(store: EventStore) -> None:
     append = append_to(Snapshot(id="s"), Draft(START), answer=answer("key", "hash", b'{"id":"s"}'))
     await store.commit(append)
     assert await store.stored_answer("key") == StoredAnswer("key", "hash", 201, b'{"id":"s"}')
     assert await store.stored_answer("other") is None
 
 
-async def test_the_same_key_takes_effect_once_even_in_one_group(store: EventStore) -> None:
-    twins = [
+async def test_the_same_key_takes_effect_once_also_within_one_group_commit(store: EventStore) -> None:
+    appends = [
         append_to(Snapshot(id=name), Draft(START), answer=answer("key", name)) for name in ("a", "b", "c")
     ]
-    results = await asyncio.gather(*map(store.commit, twins), return_exceptions=True)
+    results = await asyncio.gather(*map(store.commit, appends), return_exceptions=True)
     assert results[0] == ()
-    for late in results[1:]:
-        assert isinstance(late, AlreadyAnswered)
-        assert late.answer == answer("key", "a")
+    for repeated in results[1:]:
+        assert isinstance(repeated, AlreadyAnswered)
+        assert repeated.answer == answer("key", "a")
     assert (await RecordStore(store.database).list_sessions()).total == 1
 
 
-async def test_a_key_is_free_again_after_a_day(store: EventStore) -> None:
+async def test_an_idempotency_key_can_be_used_again_after_a_day(store: EventStore) -> None:
     await store.commit(append_to(Snapshot(id="a"), Draft(START), answer=answer("key", "old")))
     await store.commit(append_to(Snapshot(id="b"), Draft(START), answer=answer("young")))
     day = 24 * 60 * 60 * 1000
@@ -297,7 +299,7 @@ async def test_a_key_is_free_again_after_a_day(store: EventStore) -> None:
     assert await store.stored_answer("young") is not None
 
 
-async def test_a_number_given_twice_is_a_bug_that_shows(store: EventStore) -> None:
+async def test_an_event_with_a_number_that_exists_is_refused(store: EventStore) -> None:
     append = new_session()
     await store.commit(append)
     await store.commit(append_to(append.snapshot, said("first")))
@@ -306,13 +308,13 @@ async def test_a_number_given_twice_is_a_bug_that_shows(store: EventStore) -> No
     assert texts([event for event, _ in await store.events("s")]) == ["first"]
 
 
-async def test_an_event_of_no_session_is_refused(store: EventStore) -> None:
+async def test_an_event_of_a_missing_session_is_refused(store: EventStore) -> None:
     orphan = append_to(new_session("ghost").snapshot, said("boo"))
     with pytest.raises(IntegrityError):
         await store.commit(orphan)
 
 
-async def test_numbers_in_the_database_have_no_gap(store: EventStore) -> None:
+async def test_the_numbers_of_stored_events_have_no_gap(store: EventStore) -> None:
     append = new_session()
     await store.commit(append)
     for size in (1, 7, 30):

@@ -1,6 +1,6 @@
 """A data directory of an earlier version can be read; its exports and `--json` outputs are unchanged.
 
-`tests/golden/landed/` has a data directory that Bullpen wrote on 2026-11-18 and what it printed then: a
+`tests/golden/landed/` has a data directory that Bullpen wrote on 2026-11-18, with its exports and outputs: a
 session of an agent with a plan, permissions, a question and a failed turn, a terminal, a cancelled session.
 """
 
@@ -55,13 +55,13 @@ async def outputs(server: Server, folder: Path) -> dict[str, str]:
     written = {}
     for name, (target, kind) in EXPORTS.items():
         path = folder / name
-        done = await bullpen("export", target, "--format", kind, "-o", str(path))
-        assert done.code == 0, done.err
+        result = await bullpen("export", target, "--format", kind, "-o", str(path))
+        assert result.code == 0, result.err
         written[name] = path.read_text()
     for name, command in OUTPUTS.items():
-        done = await bullpen(*command)
-        assert done.code == 0, done.err
-        written[name] = done.out
+        result = await bullpen(*command)
+        assert result.code == 0, result.err
+        written[name] = result.out
     for path in sorted((server.home / "recordings").rglob("*.json*")):
         written[f"{path.parent.name}.{path.name}"] = path.read_text()
     return written

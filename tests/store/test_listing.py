@@ -1,4 +1,4 @@
-"""The list of sessions: newest first, filtered, and found by the index however many there are."""
+"""The list of sessions: newest first, filtered, and read with an index."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -29,7 +29,7 @@ def row(n: int) -> dict[str, object]:
         "repo_id": f"r{n % 3}" if n % 3 else None,
         "location_path": "/",
         "on_last_disconnect": "keep",
-        "created_at": 1000 + n // 2,  # two at a time, so that the id decides
+        "created_at": 1000 + n // 2,  # two sessions have the same time, so that the id decides
         "updated_at": 2000,
         "last_seq": 1,
     }
@@ -46,19 +46,19 @@ async def records(database: Database) -> RecordStore:
     return records
 
 
-def expected(keep: Callable[[int], bool] = lambda n: True) -> list[str]:
+def expected_ids(keep: Callable[[int], bool] = lambda n: True) -> list[str]:
     return [f"s{n:03}" for n in reversed(range(100)) if keep(n)]
 
 
-async def test_a_page_is_the_newest_twenty(records: RecordStore) -> None:
+async def test_a_page_has_the_newest_twenty_sessions(records: RecordStore) -> None:
     page = await records.list_sessions()
-    assert [each["id"] for each in page.sessions] == expected()[:20]
+    assert [each["id"] for each in page.sessions] == expected_ids()[:20]
     assert page.total == 100
 
 
-async def test_pages_follow_each_other_without_gap_or_repeat(records: RecordStore) -> None:
+async def test_consecutive_pages_have_no_gap_and_no_repetition(records: RecordStore) -> None:
     pages = [await records.list_sessions(limit=30, offset=offset) for offset in (0, 30, 60, 90, 120)]
-    assert [each["id"] for page in pages for each in page.sessions] == expected()
+    assert [each["id"] for page in pages for each in page.sessions] == expected_ids()
 
 
 @pytest.mark.parametrize(
@@ -75,19 +75,19 @@ async def test_pages_follow_each_other_without_gap_or_repeat(records: RecordStor
         ({"q": "%"}, lambda n: n % 10 == 0),
         ({"q": "_"}, lambda n: n % 10 > 0),
         ({"q": ""}, lambda n: True),
-        ({"q": "nothing like it"}, lambda n: False),
+        ({"q": "no such title"}, lambda n: False),
         (
             {"repo_id": "r2", "statuses": ["active", "error"], "type": "quick"},
             lambda n: n % 3 == 2 and n % 4 == 3,
         ),
-        ({"repo_id": "nobody"}, lambda n: False),
+        ({"repo_id": "missing"}, lambda n: False),
     ],
 )
-async def test_filters_narrow_the_list_and_the_total(
+async def test_filters_apply_to_the_list_and_to_the_total(
     records: RecordStore, filters: dict[str, object], keep: Callable[[int], bool]
 ) -> None:
     page = await records.list_sessions(**filters, limit=100)  # type: ignore[arg-type]
-    assert [each["id"] for each in page.sessions] == expected(keep)
+    assert [each["id"] for each in page.sessions] == expected_ids(keep)
     assert page.total == len(page.sessions)
 
 
@@ -102,7 +102,7 @@ async def test_filters_narrow_the_list_and_the_total(
         SessionFilters(type="worktree"),
     ],
 )
-async def test_counting_and_skipping_touch_no_row(tmp_path: Path, filters: SessionFilters) -> None:
+async def test_counting_and_skipping_read_only_the_index(tmp_path: Path, filters: SessionFilters) -> None:
     url = f"sqlite:///{tmp_path}/bullpen.db"
     async with Database.open(url) as database:
 
@@ -110,7 +110,7 @@ async def test_counting_and_skipping_touch_no_row(tmp_path: Path, filters: Sessi
             statements: list[tuple[str, object]] = []
 
             @event.listens_for(connection, "before_cursor_execute")
-            def note(_c: object, _cursor: object, statement: str, parameters: object, *_: object) -> None:
+            def record(_c: object, _cursor: object, statement: str, parameters: object, *_: object) -> None:
                 if not statement.startswith("EXPLAIN"):
                     statements.append((statement, parameters))
 
@@ -132,13 +132,13 @@ async def test_live_sessions_are_found_by_an_index(tmp_path: Path) -> None:
         statements: list[str] = []
 
         @event.listens_for(Engine, "before_cursor_execute")
-        def note(_c: object, _cursor: object, statement: str, *_: object) -> None:
+        def record(_c: object, _cursor: object, statement: str, *_: object) -> None:
             statements.append(statement)
 
         try:
             await RecordStore(database).live_sessions()
         finally:
-            event.remove(Engine, "before_cursor_execute", note)
+            event.remove(Engine, "before_cursor_execute", record)
         (query,) = [each for each in statements if each.startswith("SELECT")]
         plan = await database.read(lambda c: str(c.exec_driver_sql(f"EXPLAIN QUERY PLAN {query}").all()))
     assert "USING INDEX ix_sessions_live" in plan

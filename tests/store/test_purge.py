@@ -1,4 +1,4 @@
-"""A purged session leaves nothing behind, is hidden from the first moment, and its purge outlasts a crash."""
+"""A purge hides a session immediately, removes all its rows, and is finished after a crash."""
 
 import pytest
 from sqlalchemy import Connection, func, select
@@ -15,7 +15,7 @@ from bullpen.store.tables import metadata, purges
 from support.stories import START, append_to, said, spawning
 
 
-async def full_session(store: EventStore, name: str, length: int = 1500) -> None:
+async def create_full_session(store: EventStore, name: str, length: int = 1500) -> None:
     append = append_to(
         Snapshot(id=name),
         Draft(START),
@@ -27,35 +27,35 @@ async def full_session(store: EventStore, name: str, length: int = 1500) -> None
     await store.commit(append_to(append.snapshot, outbox=[line], consumed=Consumed(f"{name}-w", 1, 9)))
 
 
-async def counts(database: Database) -> dict[str, int]:
+async def row_counts(database: Database) -> dict[str, int]:
     def count(connection: Connection) -> dict[str, int]:
         return {
             table.name: connection.execute(select(func.count()).select_from(table)).scalar_one()
             for table in metadata.sorted_tables
-            if table.name != "server"  # one row, of no session
+            if table.name != "server"  # has one row, which belongs to no session
         }
 
     return await database.read(count)
 
 
-async def test_a_purge_leaves_nothing_of_the_session_and_all_of_the_others(store: EventStore) -> None:
-    await full_session(store, "kept")
-    before = await counts(store.database)
-    await full_session(store, "gone", length=12_000)
+async def test_a_purge_removes_all_rows_of_the_session_and_none_of_others(store: EventStore) -> None:
+    await create_full_session(store, "kept")
+    before = await row_counts(store.database)
+    await create_full_session(store, "gone", length=12_000)
     await store.purge("gone")
-    assert await counts(store.database) == before
+    assert await row_counts(store.database) == before
     assert (await store.load("kept")).last_seq == 1502
 
 
-async def test_what_is_not_there_cannot_be_purged(store: EventStore) -> None:
+async def test_a_missing_session_cannot_be_purged(store: EventStore) -> None:
     with pytest.raises(NotFound, match="no session ghost"):
         await store.purge("ghost")
 
 
-async def test_a_purge_cut_short_hides_the_session_and_is_finished_later(store: EventStore) -> None:
+async def test_an_interrupted_purge_hides_the_session_and_is_finished_later(store: EventStore) -> None:
     records = RecordStore(store.database)
-    await full_session(store, "half")
-    # As if the server had died after the first step of the purge.
+    await create_full_session(store, "half")
+    # The server was killed after the first step of the purge.
     await store.database.write(lambda c: upsert_rows(c, purges, [{"session_id": "half"}]))
     with pytest.raises(NotFound):
         await store.load("half")
@@ -65,11 +65,11 @@ async def test_a_purge_cut_short_hides_the_session_and_is_finished_later(store: 
     assert await store.unfinished_purges() == {"half": ["half-w"]}
     await store.purge("half")
     assert await store.unfinished_purges() == {}
-    assert set((await counts(store.database)).values()) == {0}
+    assert set((await row_counts(store.database)).values()) == {0}
 
 
-async def test_a_session_can_be_made_anew_under_its_old_id(store: EventStore) -> None:
-    await full_session(store, "s")
+async def test_a_session_can_be_created_again_with_the_id_of_a_purged_one(store: EventStore) -> None:
+    await create_full_session(store, "s")
     await store.purge("s")
     await store.commit(append_to(Snapshot(id="s"), Draft(START)))
     assert (await store.load("s")).last_seq == 1

@@ -1,4 +1,4 @@
-"""What a person set up: kept, changed, removed, and never in the way of history."""
+"""Records: repositories, settings and agents are stored, changed and removed."""
 
 import pytest
 from msgspec.structs import replace
@@ -22,7 +22,7 @@ def records(database: Database) -> RecordStore:
     return RecordStore(database)
 
 
-async def session_in(store: EventStore, repository: Repository) -> None:
+async def create_session_in(store: EventStore, repository: Repository) -> None:
     start = SessionStart(
         session_type="worktree", location_path=repository.path, title="x", repo_id=repository.id
     )
@@ -52,7 +52,7 @@ async def test_a_repository_is_renamed(records: RecordStore) -> None:
         await records.edit_repository("r2", "x")
 
 
-async def test_a_repository_nobody_used_is_removed_for_good(records: RecordStore) -> None:
+async def test_a_repository_without_sessions_is_removed_completely(records: RecordStore) -> None:
     await records.add_repository(ENGINE)
     await records.remove_repository("r1")
     assert await records.repositories() == []
@@ -61,11 +61,11 @@ async def test_a_repository_nobody_used_is_removed_for_good(records: RecordStore
         await records.remove_repository("r1")
 
 
-async def test_a_removed_repository_is_still_known_to_its_sessions(
+async def test_a_removed_repository_can_still_be_read_for_its_sessions(
     records: RecordStore, store: EventStore
 ) -> None:
     await records.add_repository(ENGINE)
-    await session_in(store, ENGINE)
+    await create_session_in(store, ENGINE)
     await records.remove_repository("r1")
     assert await records.repository("r1") is None
     assert await records.repository("r1", removed=True) == ENGINE
@@ -74,16 +74,20 @@ async def test_a_removed_repository_is_still_known_to_its_sessions(
         await records.edit_repository("r1", "ghost")
 
 
-async def test_a_path_that_comes_back_brings_its_sessions(records: RecordStore, store: EventStore) -> None:
+async def test_a_repository_that_is_registered_again_has_its_sessions(
+    records: RecordStore, store: EventStore
+) -> None:
     await records.add_repository(ENGINE)
-    await session_in(store, ENGINE)
+    await create_session_in(store, ENGINE)
     await records.remove_repository("r1")
     again = await records.add_repository(replace(ENGINE, id="r9", name="engine again", updated_at=5))
     assert (again.id, again.name, again.created_at) == ("r1", "engine again", 1)
     assert await records.repositories() == [again]
 
 
-async def test_a_repository_is_registered_once_under_its_key(records: RecordStore, store: EventStore) -> None:
+async def test_a_repository_is_registered_once_per_idempotency_key(
+    records: RecordStore, store: EventStore
+) -> None:
     answer = PendingAnswer[Repository]("k", "h", lambda added: (201, added.id.encode()))
     await records.add_repository(ENGINE, answer)
     with pytest.raises(AlreadyAnswered) as again:
@@ -92,7 +96,7 @@ async def test_a_repository_is_registered_once_under_its_key(records: RecordStor
     assert await records.repositories() == [ENGINE]
 
 
-async def test_an_answer_is_kept_without_an_effect(records: RecordStore, store: EventStore) -> None:
+async def test_an_answer_can_be_stored_without_a_change(records: RecordStore, store: EventStore) -> None:
     answer = PendingAnswer[None]("k", "h", lambda _: (204, b""))
     await records.store_answer(answer)
     with pytest.raises(AlreadyAnswered):
@@ -107,7 +111,7 @@ async def test_sessions_and_workers_are_counted(records: RecordStore, store: Eve
     assert await records.count_workers() == {"spawning": 2}
 
 
-async def test_a_setting_is_any_json(records: RecordStore) -> None:
+async def test_a_setting_can_be_any_json_value(records: RecordStore) -> None:
     assert await records.setting("queue") is None
     await records.set_setting("queue", {"enabled": True, "delay_seconds": 0})
     await records.set_setting("queue", {"enabled": False})
@@ -124,7 +128,9 @@ async def test_agents_are_added_changed_and_removed(records: RecordStore) -> Non
         await records.remove_agent("claude")
 
 
-async def test_startup_finds_what_lives_and_whose_it_is(records: RecordStore, store: EventStore) -> None:
+async def test_live_sessions_and_the_sessions_of_workers_are_found(
+    records: RecordStore, store: EventStore
+) -> None:
     for n in range(3):
         await store.commit(new_session_with_worker(f"s{n}", f"w{n}"))
     assert sorted(await records.live_sessions()) == ["s0", "s1", "s2"]

@@ -1,4 +1,4 @@
-"""R-12: migrations go up, down and up with equal data, and a crash inside leaves one side or the other."""
+"""Migrations keep the data up, down and up again; a crash during a migration changes nothing."""
 
 import os
 import re
@@ -34,7 +34,7 @@ from bullpen.store.records import RecordStore
 from bullpen.store.tables import metadata
 from support.stories import append_to, new_session_with_worker, said
 
-# One more revision as a later version may bring it: a column, a table and an index, with data moved along.
+# A revision of a later version: it adds a column, a table with data of another table, and an index.
 NEXT = f"""
 import os, signal
 import sqlalchemy as sa
@@ -62,7 +62,7 @@ def downgrade():
         os.kill(os.getpid(), signal.SIGKILL)
 """
 
-MOVE = """
+MIGRATE = """
 import sys
 from bullpen.store import schema
 from pathlib import Path
@@ -70,26 +70,26 @@ schema.SCRIPTS, schema.REVISIONS, schema.HEAD = Path(sys.argv[1]), (*schema.REVI
 getattr(schema, sys.argv[2])(*sys.argv[3:])
 """
 
-# What one step down forgets on purpose, as names of cells: table/row/column.
-FORGOTTEN_DOWN = {
-    "0011": "server/.*",  # the next server claims the database anew
+# The cells that a downgrade removes on purpose, as regular expressions for table/row/column.
+REMOVED_BY_DOWNGRADE = {
+    "0011": "server/.*",  # the next server claims the database again
     "0010": "workers/.*/owner",
     "0009": "",  # an index only
     "0008": "sessions/.*/started_by",
     "0007": "usage/.*",
-    "0006": "search_(documents|marks|terminals)/.*",  # made anew from the logs
-    "0005": "tokens/full/.*",  # the tokens of one session, which would open all of them
+    "0006": "search_(documents|marks|terminals)/.*",  # indexed again from the logs
+    "0005": "tokens/full/.*",  # tokens of one session: without the column they would give access to all
     "0004": "unseen/.*",
     "0003": "repositories/.*/queue",
     "0002": "workers/.*/agent_kind",
-    "0001": ".*",  # to the empty database
+    "0001": ".*",  # down to the empty database
 }
-FORGOTTEN_UP = {"0003": "queue/.*"}  # since then the queue is in the log
+REMOVED_BY_UPGRADE = {"0003": "queue/.*"}  # from this revision on, the queue is in the log
 
 
 @pytest.fixture
 def scripts(tmp_path: Path) -> Path:
-    """Our migrations and one more."""
+    """Return a directory with the migrations of Bullpen and one more."""
     folder = tmp_path / "migrations"
     (folder / "versions").mkdir(parents=True)
     for source in ("env.py", *(f"versions/{revision}.py" for revision in schema.REVISIONS)):
@@ -98,35 +98,35 @@ def scripts(tmp_path: Path) -> Path:
     return folder
 
 
-def move(scripts: Path, *arguments: str, die: str = "") -> int:
-    """Runs a migration in a process of its own, which may be told to die inside it."""
-    command = [sys.executable, "-c", MOVE, str(scripts), *arguments]
+def migrate(scripts: Path, *arguments: str, die: str = "") -> int:
+    """Run a migration in a process, which kills itself inside the migration if `die` names it."""
+    command = [sys.executable, "-c", MIGRATE, str(scripts), *arguments]
     return subprocess.run(command, env=os.environ | {"DIE": die}, check=False).returncode
 
 
 def dump(url: str) -> dict[str, object]:
-    """Everything in the database: columns, keys and indexes, and the data."""
+    """Return everything in the database: columns, foreign keys, indexes and data."""
     engine = writing_engine(url)
     try:
         with engine.begin() as connection:
-            look = inspect(connection)
-            tables = sorted(look.get_table_names())
+            inspector = inspect(connection)
+            tables = sorted(inspector.get_table_names())
             return {
                 "columns": {
-                    table: [(c["name"], str(c["type"]), c["nullable"]) for c in look.get_columns(table)]
+                    table: [(c["name"], str(c["type"]), c["nullable"]) for c in inspector.get_columns(table)]
                     for table in tables
                 },
                 "keys": {
                     table: sorted(
                         (tuple(k["constrained_columns"]), k["referred_table"])
-                        for k in look.get_foreign_keys(table)
+                        for k in inspector.get_foreign_keys(table)
                     )
                     for table in tables
                 },
                 "indexes": {
                     table: sorted(
                         (str(index["name"]), tuple(index["column_names"]), condition(index))
-                        for index in look.get_indexes(table)
+                        for index in inspector.get_indexes(table)
                     )
                     for table in tables
                 },
@@ -140,14 +140,14 @@ def dump(url: str) -> dict[str, object]:
 
 
 def tables_of(connection: Connection) -> list[Table]:
-    """As they are at this revision, each after those it refers to."""
+    """Return the tables of the current revision, each after the tables that it refers to."""
     found = MetaData()
     found.reflect(connection, only=lambda name, _: not name.startswith(("search_words", "alembic_")))
     return found.sorted_tables
 
 
 def cells(url: str) -> dict[str, object]:
-    """Every value that is not null, by table/row/column."""
+    """Return every value that is not null, by table/row/column."""
     engine = writing_engine(url)
     try:
         with engine.begin() as connection:
@@ -163,7 +163,7 @@ def cells(url: str) -> dict[str, object]:
 
 
 def fill_empty_tables(url: str) -> None:
-    """A row with all that can be said and one without what may be left out, in every table without any."""
+    """Insert two rows into every empty table: one with all columns, and one without the nullable columns."""
     engine = writing_engine(url)
     try:
         with engine.begin() as connection:
@@ -191,12 +191,12 @@ def some_value(column: Column[object], row: str) -> object:
     return next(value for kind, value in values.items() if isinstance(column.type, kind))
 
 
-def without(forgotten: str, cells: dict[str, object]) -> dict[str, object]:
-    return {name: value for name, value in cells.items() if not re.fullmatch(forgotten, name)}
+def without(removed: str, cells: dict[str, object]) -> dict[str, object]:
+    return {name: value for name, value in cells.items() if not re.fullmatch(removed, name)}
 
 
 def condition(index: ReflectedIndex) -> str:
-    """Of an index over some of the rows: which."""
+    """Return the condition of a partial index, or an empty string."""
     found = (value for key, value in index.get("dialect_options", {}).items() if key.endswith("_where"))
     return str(next(found, ""))
 
@@ -211,14 +211,14 @@ async def fill(url: str) -> None:
         await RecordStore(database).set_setting("colour", "blue")
 
 
-def test_a_new_database_is_what_the_migrations_make(url: str, tmp_path: Path) -> None:
+def test_a_new_database_equals_a_migrated_one(url: str, tmp_path: Path) -> None:
     schema.prepare(url)
-    made = dump(url)
+    new = dump(url)
     schema.downgrade(url, "base")
     assert schema.current(url) is None
     schema.upgrade(url)
-    assert dump(url) == made
-    tables = {name for name in made["columns"] if not name.startswith("search_words")}  # type: ignore[attr-defined]
+    assert dump(url) == new
+    tables = {name for name in new["columns"] if not name.startswith("search_words")}  # type: ignore[attr-defined]
     assert set(metadata.tables) == tables - {"alembic_version"}
 
 
@@ -227,28 +227,28 @@ def test_the_newest_revision_is_the_last_script() -> None:
     assert tuple(names) == schema.REVISIONS
 
 
-async def test_down_and_up_again_keeps_the_data(url: str, scripts: Path) -> None:
+async def test_a_downgrade_and_an_upgrade_keep_the_data(url: str, scripts: Path) -> None:
     await fill(url)
     first = dump(url)
-    assert move(scripts, "upgrade", url) == 0
+    assert migrate(scripts, "upgrade", url) == 0
     second = dump(url)
     assert second != first
-    assert move(scripts, "downgrade", url, schema.HEAD) == 0
+    assert migrate(scripts, "downgrade", url, schema.HEAD) == 0
     assert dump(url) == first
-    assert move(scripts, "upgrade", url) == 0
+    assert migrate(scripts, "upgrade", url) == 0
     assert dump(url) == second
 
 
-def test_each_step_down_and_up_again_forgets_only_what_is_meant(url: str) -> None:
+def test_each_migration_removes_only_the_listed_cells(url: str) -> None:
     schema.prepare(url)
     fill_empty_tables(url)
     assert {name.split("/")[0] for name in cells(url)} == set(metadata.tables)
     for older, revision in reversed(list(zip(("base", *schema.REVISIONS), schema.REVISIONS, strict=False))):
-        kept = without(FORGOTTEN_DOWN[revision], cells(url))
+        kept = without(REMOVED_BY_DOWNGRADE[revision], cells(url))
         schema.downgrade(url, older)
         assert cells(url) == kept, revision
         fill_empty_tables(url)
-        kept = without(FORGOTTEN_UP.get(revision, ""), cells(url))
+        kept = without(REMOVED_BY_UPGRADE.get(revision, ""), cells(url))
         schema.upgrade(url, revision)
         assert cells(url) == kept, revision
         schema.downgrade(url, older)
@@ -257,41 +257,41 @@ def test_each_step_down_and_up_again_forgets_only_what_is_meant(url: str) -> Non
 @pytest.mark.parametrize(
     ("verb", "to", "die"), [("upgrade", "head", "up"), ("downgrade", schema.HEAD, "down")]
 )
-async def test_a_crash_inside_a_migration_leaves_what_was_there(
+async def test_a_crash_during_a_migration_leaves_the_database_unchanged(
     url: str, scripts: Path, verb: str, to: str, die: str
 ) -> None:
     await fill(url)
     if verb == "downgrade":
-        assert move(scripts, "upgrade", url) == 0
+        assert migrate(scripts, "upgrade", url) == 0
     before = dump(url)
-    assert move(scripts, verb, url, to, die=die) == -signal.SIGKILL
+    assert migrate(scripts, verb, url, to, die=die) == -signal.SIGKILL
     assert dump(url) == before
-    assert move(scripts, verb, url, to) == 0
+    assert migrate(scripts, verb, url, to) == 0
     assert dump(url) != before
 
 
-async def test_a_server_upgrades_an_older_database_by_itself(url: str, scripts: Path) -> None:
+async def test_a_server_upgrades_an_older_database_at_its_start(url: str, scripts: Path) -> None:
     await fill(url)
-    assert move(scripts, "prepare", url) == 0
+    assert migrate(scripts, "prepare", url) == 0
     columns = dump(url)["columns"]
     assert "colour" in str(columns)
 
 
 async def test_a_newer_database_is_refused_in_one_sentence(url: str, scripts: Path) -> None:
     schema.prepare(url)
-    assert move(scripts, "upgrade", url) == 0
+    assert migrate(scripts, "upgrade", url) == 0
     with pytest.raises(Conflict, match=rf"newer Bullpen \(revision next, this one knows {schema.HEAD}\)"):
         async with Database.open(url):
             pass
 
 
-def test_a_revision_nobody_knows_is_refused(url: str) -> None:
+def test_an_unknown_revision_is_refused(url: str) -> None:
     schema.prepare(url)
     with pytest.raises(Invalid, match="no revision 7777"):
         schema.upgrade(url, "7777")
 
 
-def test_an_up_to_date_database_is_left_alone(url: str) -> None:
+def test_an_up_to_date_database_is_not_changed(url: str) -> None:
     assert schema.current(url) is None
     schema.prepare(url)
     before = dump(url)
@@ -300,7 +300,7 @@ def test_an_up_to_date_database_is_left_alone(url: str) -> None:
     assert (schema.current(url), dump(url)) == (schema.HEAD, before)
 
 
-def test_tables_of_something_else_are_not_touched(url: str) -> None:
+def test_a_database_with_tables_of_another_program_is_refused(url: str) -> None:
     engine = writing_engine(url)
     with engine.begin() as connection:
         connection.execute(text("CREATE TABLE sessions (mine INTEGER)"))

@@ -1,4 +1,4 @@
-"""B6: full text over everything, newest first, on both databases."""
+"""Full-text search over events and terminals: newest first, on SQLite and PostgreSQL."""
 
 import pytest
 
@@ -22,20 +22,20 @@ from bullpen.store.search_terminals import (
 from support.stories import START, append_to
 
 
-def begin(session_id: str, *facts: Fact) -> Append:
+def start_session(session_id: str, *facts: Fact) -> Append:
     worker = f"w-{session_id}"
     spawning = WorkerSpawning(worker_type="agent", name="Demo", run=1, workspace="/srv/x", agent_id="demo")
     drafts = [Draft(START), Draft(spawning, worker, "demo"), *(Draft(fact, worker, "demo") for fact in facts)]
     return append_to(Snapshot(id=session_id), *drafts)
 
 
-def goes_on(append: Append, *facts: Fact) -> Append:
+def continue_session(append: Append, *facts: Fact) -> Append:
     worker = f"w-{append.snapshot.id}"
     return append_to(append.snapshot, *(Draft(fact, worker, "demo") for fact in facts))
 
 
 async def index(store: EventStore) -> None:
-    """As sessions/indexing.py does, until there is nothing left to read."""
+    """Index all sessions completely, as sessions/indexing.py does."""
     for session_id in await store.database.read(sessions_to_index):
         while True:
             after, reading = await store.database.read(lambda c, id=session_id: read_next(c, id))  # type: ignore[misc]
@@ -50,7 +50,7 @@ async def find(store: EventStore, q: str, limit: int = 20, **filters: str | int)
     return await store.database.read(lambda c: search(c, q, SearchFilters(**filters), limit))  # type: ignore[arg-type]
 
 
-async def places(store: EventStore, q: str, **filters: str | int) -> list[tuple[str, int]]:
+async def found_seqs(store: EventStore, q: str, **filters: str | int) -> list[tuple[str, int]]:
     return [(each.session_id, each.seq) for each in await find(store, q, **filters)]  # type: ignore[arg-type]
 
 
@@ -58,62 +58,62 @@ def prompt(text: str) -> UserPrompt:
     return UserPrompt(text=text, prompt_id=text)
 
 
-async def test_the_newest_comes_first_and_says_where_it_was(store: EventStore) -> None:
-    await store.commit(begin("a", prompt("fix the flaky test"), prompt("thanks")))
+async def test_the_newest_hit_is_first_and_names_its_session_and_event(store: EventStore) -> None:
+    await store.commit(start_session("a", prompt("fix the flaky test"), prompt("thanks")))
     await index(store)
-    await store.commit(begin("b", prompt("another FLAKY one")))
+    await store.commit(start_session("b", prompt("another FLAKY one")))
     await index(store)
     newest, oldest = await find(store, "flaky")
     assert (newest.session_id, newest.seq, newest.role, newest.agent_id) == ("b", 3, "user", "demo")
     assert (oldest.session_id, oldest.seq, oldest.snippet) == ("a", 3, "fix the flaky test")
-    assert await places(store, "flaky test") == [("a", 3)]
+    assert await found_seqs(store, "flaky test") == [("a", 3)]
     assert [each.seq for each in await find(store, "flaky", limit=1)] == [3]
 
 
-async def test_a_message_in_pieces_is_found_whole_where_it_begins(store: EventStore) -> None:
-    first = begin("a", AgentMessage(text="the mig", partial=True), prompt("meanwhile"))
+async def test_a_message_in_several_events_is_found_at_its_first_event(store: EventStore) -> None:
+    first = start_session("a", AgentMessage(text="the mig", partial=True), prompt("meanwhile"))
     await store.commit(first)
     await index(store)
-    assert await places(store, "meanwhile") == [("a", 4)]
-    await store.commit(goes_on(first, AgentMessage(text="ration is done", partial=False)))
+    assert await found_seqs(store, "meanwhile") == [("a", 4)]
+    await store.commit(continue_session(first, AgentMessage(text="ration is done", partial=False)))
     await index(store)
-    assert await places(store, "migration done") == [("a", 3)]
-    assert await places(store, "meanwhile") == [("a", 4)]  # read twice, found once
+    assert await found_seqs(store, "migration done") == [("a", 3)]
+    assert await found_seqs(store, "meanwhile") == [("a", 4)]  # it was read twice and is indexed once
     assert await store.database.read(sessions_to_index) == []
 
 
-async def test_tool_calls_and_titles_are_found_and_filters_narrow(store: EventStore) -> None:
+async def test_tool_calls_and_titles_are_found_and_can_be_filtered(store: EventStore) -> None:
     call = ToolCall(call={"toolCallId": "1", "title": "Run", "rawInput": {"command": "pytest needle"}})
-    await store.commit(begin("a", call, SessionChanged(title="needle hunt"), prompt("needle")))
+    await store.commit(start_session("a", call, SessionChanged(title="needle hunt"), prompt("needle")))
     await index(store)
-    assert await places(store, "needle") == [("a", 5), ("a", 4), ("a", 3)]
-    assert await places(store, "needle", role="title") == [("a", 4)]
-    assert await places(store, "needle", type="tool_call") == [("a", 3)]
-    assert await places(store, "needle", agent_id="demo", role="user") == [("a", 5)]
-    assert await places(store, "needle", agent_id="other") == []
-    assert await places(store, "needle", repo_id="none") == []
-    assert await places(store, "needle", after=1_700_000_000_004) == [("a", 5)]
-    assert await places(store, "needle", before=1_700_000_000_004) == [("a", 3)]
+    assert await found_seqs(store, "needle") == [("a", 5), ("a", 4), ("a", 3)]
+    assert await found_seqs(store, "needle", role="title") == [("a", 4)]
+    assert await found_seqs(store, "needle", type="tool_call") == [("a", 3)]
+    assert await found_seqs(store, "needle", agent_id="demo", role="user") == [("a", 5)]
+    assert await found_seqs(store, "needle", agent_id="other") == []
+    assert await found_seqs(store, "needle", repo_id="none") == []
+    assert await found_seqs(store, "needle", after=1_700_000_000_004) == [("a", 5)]
+    assert await found_seqs(store, "needle", before=1_700_000_000_004) == [("a", 3)]
 
 
-async def test_a_purge_removes_what_could_be_found(store: EventStore) -> None:
-    await store.commit(begin("a", prompt("secret word")))
-    await store.commit(begin("b", prompt("secret too")))
+async def test_a_purge_removes_the_search_documents_of_a_session(store: EventStore) -> None:
+    await store.commit(start_session("a", prompt("secret word")))
+    await store.commit(start_session("b", prompt("secret too")))
     await index(store)
     await store.purge("a")
-    assert await places(store, "secret") == [("b", 3)]
+    assert await found_seqs(store, "secret") == [("b", 3)]
     await index(store)
-    assert await places(store, "secret") == [("b", 3)]
+    assert await found_seqs(store, "secret") == [("b", 3)]
 
 
-async def test_a_message_whose_end_never_came_is_found_when_its_turn_is_over(store: EventStore) -> None:
-    first = begin("a", AgentMessage(text="an unfinished", partial=True))
+async def test_an_unfinished_message_is_found_when_its_turn_has_ended(store: EventStore) -> None:
+    first = start_session("a", AgentMessage(text="an unfinished", partial=True))
     await store.commit(first)
     await index(store)
-    assert await places(store, "unfinished") == []
-    await store.commit(goes_on(first, TurnEnd(stop_reason="error")))
+    assert await found_seqs(store, "unfinished") == []
+    await store.commit(continue_session(first, TurnEnd(stop_reason="error")))
     await index(store)
-    assert await places(store, "unfinished") == [("a", 3)]
+    assert await found_seqs(store, "unfinished") == [("a", 3)]
 
 
 def printed(offset: int, text: str, run: int = 1) -> SearchDocument:
@@ -129,15 +129,15 @@ def printed(offset: int, text: str, run: int = 1) -> SearchDocument:
     )
 
 
-async def print_some(store: EventStore, mark: IndexedOffset, *documents: SearchDocument) -> None:
-    of = PrintingWorker(worker_id="w-a", session_id="a", run=mark.run, alive=True)
-    await store.database.write(lambda c: add_terminal_text(c, [PrintedText(of, list(documents), mark)]))
+async def index_output(store: EventStore, mark: IndexedOffset, *documents: SearchDocument) -> None:
+    worker = PrintingWorker(worker_id="w-a", session_id="a", run=mark.run, alive=True)
+    await store.database.write(lambda c: add_terminal_text(c, [PrintedText(worker, list(documents), mark)]))
 
 
-async def test_what_a_terminal_printed_is_found_where_it_stands_in_the_recording(store: EventStore) -> None:
-    await store.commit(begin("a", prompt("run the needle")))
+async def test_output_of_a_terminal_is_found_with_its_offset_in_the_recording(store: EventStore) -> None:
+    await store.commit(start_session("a", prompt("run the needle")))
     await index(store)
-    await print_some(
+    await index_output(
         store, IndexedOffset(1, 200), printed(0, "no"), printed(100, "a needle"), printed(150, "needles")
     )
     (found,) = await find(store, "needle", role=TERMINAL_OUTPUT)
@@ -150,38 +150,38 @@ async def test_what_a_terminal_printed_is_found_where_it_stands_in_the_recording
     }
 
 
-async def test_of_a_long_run_the_newest_text_is_kept(store: EventStore) -> None:
-    await store.commit(begin("a"))
-    await print_some(store, IndexedOffset(1, 200), printed(100, "old needle"))
-    await print_some(
+async def test_only_the_newest_output_of_a_long_run_is_indexed(store: EventStore) -> None:
+    await store.commit(start_session("a"))
+    await index_output(store, IndexedOffset(1, 200), printed(100, "old needle"))
+    await index_output(
         store, IndexedOffset(1, MAX_INDEXED_BYTES + 500), printed(MAX_INDEXED_BYTES + 300, "new needle")
     )
-    await print_some(store, IndexedOffset(2, 300), printed(200, "next needle", run=2))
+    await index_output(store, IndexedOffset(2, 300), printed(200, "next needle", run=2))
     found = await find(store, "needle")
     assert [(each.run, each.offset) for each in found] == [(2, 200), (1, MAX_INDEXED_BYTES + 300)]
 
 
-async def test_a_terminal_is_looked_at_until_nothing_more_can_come(store: EventStore) -> None:
+async def test_a_terminal_is_indexed_until_its_run_is_over(store: EventStore) -> None:
     terminal = WorkerSpawning(worker_type="terminal", name="Terminal", run=1, workspace="/srv/x")
     await store.commit(append_to(Snapshot(id="a"), Draft(START), Draft(terminal, "w-a", "terminal")))
     (waiting,) = await store.database.read(workers_to_index)
     assert (waiting.worker_id, waiting.run, waiting.alive) == ("w-a", 1, True)
-    await print_some(store, IndexedOffset(1, 200, over=True))
+    await index_output(store, IndexedOffset(1, 200, over=True))
     assert await store.database.read(workers_to_index) == []
 
 
-async def test_a_purge_removes_what_terminals_printed(store: EventStore) -> None:
-    await store.commit(begin("a"))
-    await print_some(store, IndexedOffset(1, 200), printed(100, "needle"))
+async def test_a_purge_removes_the_indexed_output_of_terminals(store: EventStore) -> None:
+    await store.commit(start_session("a"))
+    await index_output(store, IndexedOffset(1, 200), printed(100, "needle"))
     await store.purge("a")
-    await print_some(
+    await index_output(
         store, IndexedOffset(1, 300), printed(200, "needle")
     )  # read before the purge, written after it
     assert await find(store, "needle") == []
 
 
 @pytest.mark.parametrize("q", ["", "  ", '"', "***", "-"])
-async def test_no_word_is_no_search(store: EventStore, q: str) -> None:
+async def test_a_query_without_a_word_is_refused(store: EventStore, q: str) -> None:
     with pytest.raises(Invalid, match="at least one word"):
         await find(store, q)
 
@@ -189,7 +189,7 @@ async def test_no_word_is_no_search(store: EventStore, q: str) -> None:
 @pytest.mark.parametrize(
     "q", ['needle"', "needle*", "(needle", "needle' OR 1=1 --", "NEAR(needle)", "needle:x"]
 )
-async def test_no_query_is_more_than_words(store: EventStore, q: str) -> None:
-    await store.commit(begin("a", prompt("a needle, or 1=1, near: x")))
+async def test_operators_in_a_query_are_treated_as_words(store: EventStore, q: str) -> None:
+    await store.commit(start_session("a", prompt("a needle, or 1=1, near: x")))
     await index(store)
-    assert await places(store, q) == [("a", 3)]
+    assert await found_seqs(store, q) == [("a", 3)]

@@ -1,4 +1,4 @@
-"""Group commit, counted in transactions and statements, not in time; and nobody spoils another's work."""
+"""Group commit: few transactions and statements, and a write that fails does not affect others."""
 
 import asyncio
 import threading
@@ -21,36 +21,36 @@ from support.stories import START, append_to, new_session, new_session_with_work
 
 
 @contextmanager
-def held(database: Database) -> Iterator[None]:
-    """Keeps the writer busy for the block, so that what is given meanwhile gathers."""
-    go_on = threading.Event()
-    holding = asyncio.ensure_future(database.write(lambda _: go_on.wait(30)))
+def busy_writer(database: Database) -> Iterator[None]:
+    """Keep the writer busy during the block, so that writes that are submitted meanwhile form a group."""
+    may_continue = threading.Event()
+    blocking = asyncio.ensure_future(database.write(lambda _: may_continue.wait(30)))
     try:
         yield
     finally:
-        go_on.set()
-        assert not holding.cancelled()
+        may_continue.set()
+        assert not blocking.cancelled()
 
 
-async def test_what_waits_is_committed_together(store: EventStore) -> None:
+async def test_waiting_appends_are_committed_together(store: EventStore) -> None:
     writer = store.database.writer
-    with held(store.database):
+    with busy_writer(store.database):
         await asyncio.sleep(0)
         before = writer.transactions.committed
         waiting = [store.commit(new_session(f"s{n}")) for n in range(200)]
     await asyncio.gather(*waiting)
-    assert writer.transactions.committed - before == 2  # the held one, and all 200 others
+    assert writer.transactions.committed - before == 2  # the blocking write, and one for all 200 appends
     assert (await RecordStore(store.database).list_sessions()).total == 200
 
 
-async def test_a_group_is_one_statement_for_each_table(store: EventStore) -> None:
+async def test_a_group_uses_one_statement_per_table(store: EventStore) -> None:
     statements: list[str] = []
 
     @event.listens_for(store.database.writer.transactions.connection, "before_cursor_execute")
-    def note(_c: object, _cursor: object, statement: str, *_rest: object) -> None:
+    def record(_c: object, _cursor: object, statement: str, *_rest: object) -> None:
         statements.append(statement.split("(", maxsplit=1)[0].strip())
 
-    with held(store.database):
+    with busy_writer(store.database):
         await asyncio.sleep(0)
         appends = [new_session_with_worker(f"s{n}", f"w{n}") for n in range(50)]
         waiting = [store.commit(append) for append in appends]
@@ -59,14 +59,14 @@ async def test_a_group_is_one_statement_for_each_table(store: EventStore) -> Non
     assert sorted(inserted) == ["INSERT INTO events", "INSERT INTO sessions", "INSERT INTO workers"]
 
 
-async def test_a_lone_append_is_committed_at_once(store: EventStore) -> None:
+async def test_a_single_append_is_committed_immediately(store: EventStore) -> None:
     before = store.database.writer.transactions.committed
     await store.commit(new_session())
     assert store.database.writer.transactions.committed == before + 1
 
 
-async def test_a_group_does_not_grow_without_limit(store: EventStore) -> None:
-    with held(store.database):
+async def test_the_size_of_a_group_is_limited(store: EventStore) -> None:
+    with busy_writer(store.database):
         await asyncio.sleep(0)
         before = store.database.writer.transactions.committed
         waiting = [store.commit(new_session(f"s{n}")) for n in range(MAX_GROUP_JOBS + 1)]
@@ -74,13 +74,13 @@ async def test_a_group_does_not_grow_without_limit(store: EventStore) -> None:
     assert store.database.writer.transactions.committed - before == 3
 
 
-async def test_a_group_keeps_its_turn_among_other_writes(store: EventStore) -> None:
-    seen: list[int] = []
+async def test_appends_and_other_writes_keep_their_order(store: EventStore) -> None:
+    counts: list[int] = []
 
     def count(connection: Connection) -> None:
-        seen.append(connection.exec_driver_sql("SELECT count(*) FROM sessions").scalar_one())
+        counts.append(connection.exec_driver_sql("SELECT count(*) FROM sessions").scalar_one())
 
-    with held(store.database):
+    with busy_writer(store.database):
         await asyncio.sleep(0)
         waiting: list[asyncio.Future[object]] = []
         for n in range(3):
@@ -88,14 +88,14 @@ async def test_a_group_keeps_its_turn_among_other_writes(store: EventStore) -> N
             waiting.append(asyncio.ensure_future(store.database.write(count)))
             await asyncio.sleep(0)
     await asyncio.gather(*waiting)
-    assert seen == [1, 2, 3]
+    assert counts == [1, 2, 3]
 
 
-async def test_one_bad_append_does_not_spoil_its_group(store: EventStore) -> None:
+async def test_an_append_that_fails_does_not_fail_its_group(store: EventStore) -> None:
     first = new_session("a")
     await store.commit(first)
     await store.commit(append_to(first.snapshot, said("number two")))
-    with held(store.database):
+    with busy_writer(store.database):
         await asyncio.sleep(0)
         doubled = store.commit(append_to(first.snapshot, said("number two again")))
         others = [store.commit(new_session(f"s{n}")) for n in range(10)]
@@ -104,8 +104,8 @@ async def test_one_bad_append_does_not_spoil_its_group(store: EventStore) -> Non
     assert results[1:] == [()] * 10
 
 
-async def test_several_appends_of_one_session_in_a_group_leave_its_last_row(store: EventStore) -> None:
-    with held(store.database):
+async def test_several_appends_of_one_session_in_a_group_store_its_last_state(store: EventStore) -> None:
+    with busy_writer(store.database):
         await asyncio.sleep(0)
         append = new_session_with_worker()
         waiting = [store.commit(append)]
@@ -118,8 +118,8 @@ async def test_several_appends_of_one_session_in_a_group_leave_its_last_row(stor
     assert await store.load("s") == append.snapshot
 
 
-class Forgetful:
-    """A kind whose results are not one for each item."""
+class WrongResultCount:
+    """A kind of write that does not return one result for each item."""
 
     together = True
 
@@ -127,35 +127,37 @@ class Forgetful:
         return []
 
 
-async def test_a_mistake_of_ours_is_told_to_who_waits_and_the_writer_goes_on(store: EventStore) -> None:
+async def test_an_internal_error_is_logged_and_raised_to_the_caller_and_the_writer_continues(
+    store: EventStore,
+) -> None:
     async with asyncio.timeout(30):
-        with capture_logs() as told, pytest.raises(ValueError, match="zip"):
-            await store.database.writer.submit(Forgetful(), "item")
+        with capture_logs() as log_entries, pytest.raises(ValueError, match="zip"):
+            await store.database.writer.submit(WrongResultCount(), "item")
         await store.commit(new_session())
-    assert [each["log_level"] for each in told] == ["error"]
+    assert [each["log_level"] for each in log_entries] == ["error"]
 
 
-async def test_a_room_nobody_can_look_into_is_looked_into_again(
+async def test_a_probe_for_free_space_that_fails_is_repeated(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    room, looks = database.writer.availability, threading.Semaphore(0)
+    availability, probes = database.writer.availability, threading.Semaphore(0)
 
     def probe() -> None:
-        looks.release()
+        probes.release()
         raise IntegrityError("probe", {}, ValueError("a broken table"))
 
-    monkeypatch.setattr(room, "_probe", probe)
-    room.note_refusal(StorageFull("no room"))
+    monkeypatch.setattr(availability, "_probe", probe)
+    availability.note_refusal(StorageFull("no space"))
     with pytest.raises(StorageFull):
         await database.write(lambda _: None)
     async with asyncio.timeout(30):
         for _ in range(2):
-            await asyncio.to_thread(looks.acquire)
+            await asyncio.to_thread(probes.acquire)
         with pytest.raises(StorageFull):
             await database.write(lambda _: None)
 
 
-async def test_nothing_is_taken_after_closing(url: str) -> None:
+async def test_writes_after_closing_are_refused(url: str) -> None:
     async with Database.open(url) as database:
         store = EventStore(database)
         await store.commit(new_session())
@@ -163,7 +165,7 @@ async def test_nothing_is_taken_after_closing(url: str) -> None:
         await store.commit(append_to(Snapshot(id="t"), Draft(START)))
 
 
-async def test_no_thread_is_left_after_closing(url: str) -> None:
+async def test_no_thread_runs_after_closing(url: str) -> None:
     before = {thread.ident for thread in threading.enumerate()}
     async with Database.open(url) as database:
         await EventStore(database).commit(new_session())

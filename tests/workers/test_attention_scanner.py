@@ -1,4 +1,4 @@
-"""Bells and notices in what a program writes, however it is cut."""
+"""Bells and notifications in the output of a program, also when they arrive in two pieces."""
 
 import pytest
 
@@ -23,34 +23,34 @@ BELL = "it rang the bell"
         (b"plain text\x1b[31m red", None),
     ],
 )
-def test_a_call_is_known_from_the_end_of_other_sequences(data: bytes, call: str | None) -> None:
+def test_a_bell_is_distinguished_from_the_terminator_of_a_sequence(data: bytes, call: str | None) -> None:
     assert AttentionScanner().find_last(data) == call
 
 
-def test_a_call_in_two_pieces_is_one() -> None:
+def test_a_notification_in_two_pieces_is_found_once() -> None:
     data = b"text\x1b]9;may I?\x1b\\more"
     for cut in range(len(data)):
-        calls = AttentionScanner()
-        found = [calls.find_last(data[:cut]), calls.find_last(data[cut:])]
+        scanner = AttentionScanner()
+        found = [scanner.find_last(data[:cut]), scanner.find_last(data[cut:])]
         assert [each for each in found if each] == ["it says “may I?”"], cut
 
 
-def test_a_title_in_two_pieces_is_no_bell() -> None:
+def test_a_title_in_two_pieces_is_not_a_bell() -> None:
     data = b"\x1b]0;a title\x07"
     for cut in range(len(data)):
-        calls = AttentionScanner()
-        assert (calls.find_last(data[:cut]), calls.find_last(data[cut:])) == (None, None), cut
+        scanner = AttentionScanner()
+        assert (scanner.find_last(data[:cut]), scanner.find_last(data[cut:])) == (None, None), cut
 
 
-def test_a_notice_has_no_control_characters_and_an_end() -> None:
+def test_a_notification_text_is_shortened_and_has_no_control_characters() -> None:
     call = AttentionScanner().find_last(b"\x1b]9;one\ttwo" + b"x" * 3000 + b"\x07")
     assert call is not None
     assert call.isprintable()
     assert len(call) < 100
 
 
-def test_a_sequence_without_an_end_is_not_kept_for_ever() -> None:
-    calls = AttentionScanner()
+def test_an_unterminated_sequence_is_given_up_and_later_bells_are_found() -> None:
+    scanner = AttentionScanner()
     for _ in range(100):
-        calls.find_last(b"\x1b]0;" + b"x" * 8192)
-    assert calls.find_last(b"\x1b\\\x07") == BELL
+        scanner.find_last(b"\x1b]0;" + b"x" * 8192)
+    assert scanner.find_last(b"\x1b\\\x07") == BELL

@@ -1,4 +1,4 @@
-"""What has changed, as an agent reads it: nothing left out without a word, nothing that ends the quote."""
+"""The changes of a work tree as text for an agent: omissions are listed, and no patch ends its quote."""
 
 from typing import Any
 
@@ -19,11 +19,11 @@ def changes(*files: FileDiff, note: str | None = None) -> WorkspaceChanges:
     )
 
 
-def test_a_change_is_told_with_its_patch() -> None:
+def test_a_change_is_described_with_its_patch() -> None:
     assert format_changes(changes(file())) == f"1 file, +1 -1, since 1a2b3c\n\n```diff\n{PATCH}```"
 
 
-def test_no_change_is_no_text() -> None:
+def test_without_changes_the_text_is_empty() -> None:
     assert format_changes(changes()) == ""
 
 
@@ -32,7 +32,7 @@ def test_a_fence_in_a_patch_does_not_end_the_quote() -> None:
     assert format_changes(changes(file(patch=patch))).endswith(f"`````diff\n{patch}`````")
 
 
-def test_what_is_not_shown_is_named() -> None:
+def test_files_that_are_not_shown_are_listed_with_the_reason() -> None:
     long = file("long.py", "x" * MAX_PATCHES_LENGTH)
     picture = file("a.png", "", binary=True, additions=None, deletions=None)
     cut = file("cut.py", note="cut: too large")

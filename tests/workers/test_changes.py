@@ -1,4 +1,4 @@
-"""Which changes of a work tree are shown: none of a protected file, whatever became of it."""
+"""The changes of a work tree never show a protected file, also a deleted, renamed or linked one."""
 
 import os
 from pathlib import Path
@@ -13,7 +13,7 @@ from support.repositories import Repo
 KEY = "".join(f"line {number} of a private key\n" for number in range(50))
 
 
-class Home(Repo):
+class HomeRepository(Repo):
     """A home directory that is a repository, with tracked credentials and a data directory inside."""
 
     def __init__(self, path: Path) -> None:
@@ -32,22 +32,22 @@ class Home(Repo):
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home(tmp_path / "home")
+def home(tmp_path: Path) -> HomeRepository:
+    return HomeRepository(tmp_path / "home")
 
 
 def names(changes: WorkspaceChanges) -> list[str]:
     return [file.path for file in changes.files]
 
 
-async def test_a_deleted_secret_is_shown_to_an_administrator_only(home: Home) -> None:
+async def test_a_deleted_secret_is_shown_to_an_administrator_only(home: HomeRepository) -> None:
     for name in (".ssh/id", ".netrc", "other"):
         (home.path / name).unlink()
     assert names(await home.changes()) == ["other"]
     assert names(await home.changes(secrets=True)) == [".netrc", ".ssh/id", "other"]
 
 
-async def test_a_file_that_was_a_secret_before_it_was_renamed_is_not_shown(home: Home) -> None:
+async def test_a_file_that_was_a_secret_before_it_was_renamed_is_not_shown(home: HomeRepository) -> None:
     home.git("mv", ".ssh/id", "moved")
     (home.path / "moved").write_text(KEY.removeprefix("line 0 of a private key\n"))
     assert names(await home.changes()) == []
@@ -55,7 +55,7 @@ async def test_a_file_that_was_a_secret_before_it_was_renamed_is_not_shown(home:
     assert (shown.path, shown.old_path) == ("moved", ".ssh/id")
 
 
-async def test_a_hard_link_is_not_shown_under_a_name_that_is_not_utf_8(home: Home) -> None:
+async def test_a_hard_link_is_not_shown_under_a_name_that_is_not_utf_8(home: HomeRepository) -> None:
     tracked = os.path.join(os.fsencode(home.path), b"name-\xff")
     for name in (b"", b"-visible"):
         with open(tracked + name, "w") as file:

@@ -1,4 +1,4 @@
-"""Children are ended with all they left behind, and nobody waits meanwhile who has nothing to do with it."""
+"""A child is ended with every process it started, and the event loop is not blocked meanwhile."""
 
 import asyncio
 import os
@@ -18,30 +18,31 @@ from bullpen.workers.children import ChildHandle, ChildHandles, ChildSpec
 from support.server import end_processes_of, has_ended
 
 SECONDS = 30.0
-DEAF = "trap '' HUP TERM; echo deaf > said; exec sleep 1000"
-LEAVES_ONE = "setsid sleep 1000 & echo $! > said; exec sleep 1000"  # which no signal to its group reaches
+IGNORES_SIGNALS = "trap '' HUP TERM; echo ready > output; exec sleep 1000"
+# Starts a process in a session of its own, which no signal to the process group reaches.
+STARTS_ORPHAN = "setsid sleep 1000 & echo $! > output; exec sleep 1000"
 
-_lookers: list[list[threading.Thread]] = []  # one list for everybody who wants to know
+_recorders: list[list[threading.Thread]] = []  # one list for each active `record_proc_scans`
 
 
-def _note(event: str, arguments: tuple[object, ...]) -> None:
+def _record_scan(event: str, arguments: tuple[object, ...]) -> None:
     if event == "os.listdir" and arguments[0] == "/proc":
-        for each in _lookers:
-            each.append(threading.current_thread())
+        for threads in _recorders:
+            threads.append(threading.current_thread())
 
 
-sys.addaudithook(_note)
+sys.addaudithook(_record_scan)
 
 
 @contextmanager
-def looking() -> Iterator[list[threading.Thread]]:
-    """The threads that look through all processes."""
-    found: list[threading.Thread] = []
-    _lookers.append(found)
+def record_proc_scans() -> Iterator[list[threading.Thread]]:
+    """Record the thread of each scan of all processes in `/proc`."""
+    threads: list[threading.Thread] = []
+    _recorders.append(threads)
     try:
-        yield found
+        yield threads
     finally:
-        _lookers.remove(found)
+        _recorders.remove(threads)
 
 
 @pytest.fixture
@@ -56,63 +57,65 @@ async def children(tmp_path: Path) -> AsyncIterator[ChildHandles]:
 async def spawn(
     children: ChildHandles, workspace: Path, worker_id: str, program: str
 ) -> tuple[ChildHandle, str]:
-    """A child, and what it said when it was ready."""
-    place = workspace / worker_id
-    place.mkdir()
+    """Start a child, wait until it is ready, and return it with its output."""
+    directory = workspace / worker_id
+    directory.mkdir()
     environment = {"PATH": os.environ["PATH"], MARKER: children.marker(worker_id, 1)}
-    start = ChildSpec(["/bin/sh", "-c", program], environment, str(place))
+    start = ChildSpec(["/bin/sh", "-c", program], environment, str(directory))
     child = await children.spawn(worker_id, 1, start, Recording(children.spool(worker_id, 1)))
-    said = place / "said"
+    output = directory / "output"
     async with asyncio.timeout(SECONDS):
-        while not (said.exists() and said.read_text().strip()):
+        while not (output.exists() and output.read_text().strip()):
             await asyncio.sleep(0.01)
-    return child, said.read_text()
+    return child, output.read_text()
 
 
-async def begin(children: ChildHandles, workspace: Path, worker_id: str) -> tuple[ChildHandle, int]:
-    """A child, and what it left behind in a session of its own."""
-    child, left = await spawn(children, workspace, worker_id, LEAVES_ONE)
-    return child, int(left)
+async def spawn_with_orphan(
+    children: ChildHandles, workspace: Path, worker_id: str
+) -> tuple[ChildHandle, int]:
+    """Start a child with a process in a session of its own. Return the child and the pid of that process."""
+    child, pid = await spawn(children, workspace, worker_id, STARTS_ORPHAN)
+    return child, int(pid)
 
 
-async def test_what_a_child_left_behind_is_looked_for_beside_the_loop(
+async def test_processes_of_a_child_are_searched_outside_the_event_loop_thread(
     children: ChildHandles, workspace: Path
 ) -> None:
-    child, left = await begin(children, workspace, "w")
-    with looking() as lookers:
+    child, orphan = await spawn_with_orphan(children, workspace, "w")
+    with record_proc_scans() as scanning_threads:
         await child.stop()
-    assert has_ended(child.pid) and has_ended(left)
-    assert lookers
-    assert threading.main_thread() not in lookers
+    assert has_ended(child.pid) and has_ended(orphan)
+    assert scanning_threads
+    assert threading.main_thread() not in scanning_threads
 
 
-async def test_who_ends_a_child_leaves_when_told_to_even_in_the_moment_it_ends(
+async def test_a_stop_that_is_cancelled_at_the_moment_the_child_ends_is_cancelled(
     children: ChildHandles, workspace: Path
 ) -> None:
-    """`asyncio.wait_for` of Python 3.11 takes no notice then: a server that is stopped would go on ending."""
-    child, _ = await spawn(children, workspace, "w", DEAF)
-    ending = asyncio.create_task(child.stop(SECONDS))
-    child.ended.add_done_callback(lambda _: ending.cancel())
+    """`asyncio.wait_for` of Python 3.11 ignores such a cancellation, and the server would not stop."""
+    child, _ = await spawn(children, workspace, "w", IGNORES_SIGNALS)
+    stopping = asyncio.create_task(child.stop(SECONDS))
+    child.ended.add_done_callback(lambda _: stopping.cancel())
     await asyncio.sleep(0.2)
     assert not child.ended.done()
     os.kill(child.pid, signal.SIGKILL)
     with pytest.raises(asyncio.CancelledError):
-        await ending
+        await stopping
 
 
-async def test_what_a_dead_keeper_left_is_ended_before_its_children_count_as_ended(
+async def test_processes_of_a_dead_keeper_are_ended_before_its_children_count_as_ended(
     children: ChildHandles, workspace: Path
 ) -> None:
-    begun = [await begin(children, workspace, f"w{number}") for number in range(3)]
-    keeper = psutil.Process(begun[0][0].pid).parent()
+    started = [await spawn_with_orphan(children, workspace, f"w{number}") for number in range(3)]
+    keeper = psutil.Process(started[0][0].pid).parent()
     assert keeper is not None
-    with looking() as lookers:
+    with record_proc_scans() as scanning_threads:
         os.kill(keeper.pid, signal.SIGKILL)
         async with asyncio.timeout(SECONDS):
-            ends = await asyncio.gather(*(child.ended for child, _ in begun))
+            ends = await asyncio.gather(*(child.ended for child, _ in started))
     assert all(end.lost for end in ends)
-    async with asyncio.timeout(SECONDS):  # a signal that was sent may take a moment
-        while not all(has_ended(child.pid) and has_ended(left) for child, left in begun):
+    async with asyncio.timeout(SECONDS):  # the process ends shortly after the signal
+        while not all(has_ended(child.pid) and has_ended(orphan) for child, orphan in started):
             await asyncio.sleep(0.01)
-    assert threading.main_thread() not in lookers
-    assert len(lookers) <= 3, "all are found in one look, however many they are"
+    assert threading.main_thread() not in scanning_threads
+    assert len(scanning_threads) <= 3, "the processes of many children are found in one scan"

@@ -1,4 +1,4 @@
-"""Remarks on lines become one message that says where each belongs and what stands there."""
+"""Comments on lines of the changes become one message that quotes the lines of each."""
 
 from bullpen.git.diff_format import FileDiff
 from bullpen.workers.comments import DiffComment, format_comments
@@ -16,7 +16,7 @@ PATCH = """diff --git a/a.py b/a.py
 FILES = [FileDiff(path="a.py", status="modified", patch=PATCH)]
 
 
-def test_each_comment_is_said_with_its_lines() -> None:
+def test_each_comment_is_quoted_with_its_lines() -> None:
     comments = [
         DiffComment(path="b.py", line=7, text="why?"),
         DiffComment(path="a.py", line=2, end_line=3, text="  in words, please\n"),
@@ -30,6 +30,6 @@ def test_each_comment_is_said_with_its_lines() -> None:
     )
 
 
-def test_lines_that_are_in_no_hunk_are_named_without_a_quote() -> None:
+def test_a_comment_on_lines_outside_every_hunk_has_no_quote() -> None:
     message = format_comments([DiffComment(path="a.py", line=90, text="here")], FILES)
     assert message.endswith("`a.py`, line 90:\nhere")

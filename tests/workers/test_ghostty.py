@@ -1,4 +1,4 @@
-"""The emulator itself: what it answers, what survives encoding, what it says about rows and cells."""
+"""The emulator: its replies to queries, its encoding, and its rows and cells."""
 
 import subprocess
 import sys
@@ -10,13 +10,13 @@ from bullpen.workers.ghostty_grid import Row, Span
 
 
 def terminal(data: bytes = b"", cols: int = 20, rows: int = 5) -> EmulatedTerminal:
-    made = EmulatedTerminal(cols, rows)
-    made.feed(data)
-    return made
+    emulated = EmulatedTerminal(cols, rows)
+    emulated.feed(data)
+    return emulated
 
 
 @pytest.mark.parametrize(
-    ("question", "answer"),
+    ("query", "reply"),
     [
         (b"\x1b[5n", b"\x1b[0n"),
         (b"ab\x1b[6n", b"\x1b[1;3R"),
@@ -28,32 +28,32 @@ def terminal(data: bytes = b"", cols: int = 20, rows: int = 5) -> EmulatedTermin
         (b"\x1b[?u", b"\x1b[?0u"),
     ],
 )
-def test_a_question_has_one_answer(question: bytes, answer: bytes) -> None:
-    assert EmulatedTerminal(20, 5).feed(question) == [answer]
-    assert EmulatedTerminal(20, 5).clone().feed(question) == [answer]
+def test_a_query_has_one_reply(query: bytes, reply: bytes) -> None:
+    assert EmulatedTerminal(20, 5).feed(query) == [reply]
+    assert EmulatedTerminal(20, 5).clone().feed(query) == [reply]
 
 
 @pytest.mark.parametrize(
-    "question",
+    "query",
     [
         b"\x1b_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA\x1b\\",  # images
-        b"\x1b]2;evil\rcommand\x07\x1b[21t",  # the title, typed back
+        b"\x1b]2;evil\rcommand\x07\x1b[21t",  # the title, typed into the program
         b"\x1b]52;c;?\x07",  # the clipboard
     ],
 )
-def test_what_no_viewer_can_do_or_nobody_may_know_has_no_answer(question: bytes) -> None:
-    assert EmulatedTerminal(20, 5).feed(question) == []
-    assert EmulatedTerminal(20, 5).clone().feed(question) == []
+def test_queries_for_images_the_title_and_the_clipboard_have_no_reply(query: bytes) -> None:
+    assert EmulatedTerminal(20, 5).feed(query) == []
+    assert EmulatedTerminal(20, 5).clone().feed(query) == []
 
 
-def test_answers_do_not_depend_on_how_the_bytes_are_cut() -> None:
+def test_replies_do_not_depend_on_how_the_bytes_are_cut() -> None:
     data = b"\x1b[6nab\x1b[c\x1b]4;1;?;2;?\x07\r\n\x1b[6n"
     whole = EmulatedTerminal(20, 5).feed(data)
     one_by_one = EmulatedTerminal(20, 5)
     assert [reply for i in range(len(data)) for reply in one_by_one.feed(data[i : i + 1])] == whole
 
 
-def test_a_program_that_wants_to_hear_of_resizes_does() -> None:
+def test_a_program_that_enabled_resize_reports_gets_them() -> None:
     screen = terminal(b"\x1b[?2048h")
     assert screen.resize(30, 6) == [b"\x1b[48;6;30;96;240t"]
     assert (screen.cols, screen.rows) == (30, 6)
@@ -62,7 +62,7 @@ def test_a_program_that_wants_to_hear_of_resizes_does() -> None:
 @pytest.mark.parametrize(
     "half", [b"\x1b[3", b"\x1b]2;tit", b"\x1bP$q", "é".encode()[:1], b"\x1b_Gx", b"\x1b"]
 )
-def test_a_clone_goes_on_in_the_middle_of_a_sequence(half: bytes) -> None:
+def test_a_clone_continues_in_the_middle_of_a_sequence(half: bytes) -> None:
     original = terminal(b"text" + half)
     clone = original.clone()
     assert clone.continuation() == half
@@ -81,27 +81,27 @@ def test_an_endless_sequence_cannot_be_encoded_until_it_ends() -> None:
     assert screen.clone().text() == "kept"
 
 
-def test_nonsense_is_not_decoded() -> None:
+def test_invalid_data_is_not_decoded() -> None:
     encoded = terminal(b"hello").encode()
-    for nonsense in (b"", b"junk" * 100, encoded[:-10], encoded[: len(encoded) // 2]):
+    for invalid in (b"", b"junk" * 100, encoded[:-10], encoded[: len(encoded) // 2]):
         with pytest.raises(GhosttyError):
-            EmulatedTerminal.decode(nonsense)
+            EmulatedTerminal.decode(invalid)
 
 
-def test_text_is_what_is_shown_and_contents_have_the_scrollback_too() -> None:
+def test_text_is_the_visible_screen_and_contents_include_the_scrollback() -> None:
     screen = terminal(b"\r\n".join(b"line %d" % i for i in range(8)))
     assert screen.text().split("\n") == [f"line {i}" for i in range(3, 8)]
     assert screen.contents().split("\n") == [f"line {i}" for i in range(8)]
     assert screen.scrollback_rows == 3
 
 
-def test_two_mebibytes_of_scrollback_are_some_two_thousand_rows() -> None:
+def test_the_scrollback_keeps_two_to_four_thousand_rows() -> None:
     screen = EmulatedTerminal(80, 24)
     screen.feed(b"a line\r\n" * 10_000)
     assert 2000 < screen.scrollback_rows < 4000
 
 
-def test_rows_know_their_wraps_links_and_colours() -> None:
+def test_the_grid_describes_wraps_links_and_colours_of_rows() -> None:
     link = b"\x1b]8;;http://a/b\x1b\\link\x1b]8;;\x1b\\"
     screen = terminal(b"x" * 25 + b"\r\nsome " + link + b"\r\n\x1b[44m\x1b[K\x1b[0m")
     grid = screen.grid
@@ -113,7 +113,7 @@ def test_rows_know_their_wraps_links_and_colours() -> None:
     assert not grid.has_coloured_end(4)
 
 
-def test_extras_are_only_what_was_asked_for() -> None:
+def test_extras_contain_only_the_requested_state() -> None:
     screen = terminal(b"\x1b[Hx\x1b[?2004h\x1b[2;4r\x1b[3;2H")
     assert screen.extras("modes") == b"\x1b[?2004h"
     assert screen.extras("scrolling_region") == b"\x1b[2;4r"
@@ -121,7 +121,7 @@ def test_extras_are_only_what_was_asked_for() -> None:
     assert screen.extras("tabstops") == b"\x1b[3g\x1b[9G\x1bH\x1b[17G\x1bH\x1b[H"
 
 
-def test_the_library_is_loaded_with_the_first_terminal() -> None:
+def test_the_emulator_library_is_loaded_with_the_first_terminal() -> None:
     code = """
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Images are known by what they are, not by what they are called (S-18, S-19)."""
+"""The type of an image is detected from its bytes, never from a name or a declared type."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +13,7 @@ SESSION = "4c0f1f0e-3a52-4a0e-9d0b-6a5f1b1d2c01"
 
 
 Make = Callable[[int, int], bytes]
-ALL: list[tuple[str, Make]] = [
+FORMATS: list[tuple[str, Make]] = [
     ("image/png", png),
     ("image/jpeg", jpeg),
     ("image/gif", gif),
@@ -23,8 +23,8 @@ ALL: list[tuple[str, Make]] = [
 ]
 
 
-@pytest.mark.parametrize("mime, make", ALL)
-def test_an_image_comes_back_as_it_was_with_its_true_type(tmp_path: Path, mime: str, make: Make) -> None:
+@pytest.mark.parametrize("mime, make", FORMATS)
+def test_an_image_is_returned_unchanged_with_its_detected_type(tmp_path: Path, mime: str, make: Make) -> None:
     data = make(12, 7)
     images = Images(tmp_path)
     image = images.add(SESSION, data)
@@ -32,8 +32,8 @@ def test_an_image_comes_back_as_it_was_with_its_true_type(tmp_path: Path, mime: 
     assert images.read(SESSION, image.id) == (mime, data)
 
 
-@pytest.mark.parametrize("mime, make", ALL)
-def test_a_picture_of_too_many_pixels_is_refused_by_its_header(mime: str, make: Make) -> None:
+@pytest.mark.parametrize("mime, make", FORMATS)
+def test_an_image_with_too_many_pixels_is_refused_by_its_header(mime: str, make: Make) -> None:
     with pytest.raises(TooLarge):
         check_image(make(16_000, 16_000))
 
@@ -52,18 +52,18 @@ def test_a_picture_of_too_many_pixels_is_refused_by_its_header(mime: str, make: 
         b"RIFF\0\0\0\0WEBPJUNK" + bytes(100),
     ],
 )
-def test_what_is_no_image_is_refused_whatever_it_says(data: bytes) -> None:
+def test_data_that_is_no_complete_image_is_refused(data: bytes) -> None:
     with pytest.raises(UnsupportedType):
         check_image(data)
 
 
-def test_a_file_of_too_many_bytes_is_refused() -> None:
+def test_an_image_with_too_many_bytes_is_refused() -> None:
     with pytest.raises(TooLarge):
         check_image(png() + bytes(MAX_IMAGE_BYTES))
 
 
 @pytest.mark.parametrize("name", ["../../secret", "..", "", "x/y", "nobody", "a\0b", ".part"])
-def test_an_id_never_leads_to_another_file(tmp_path: Path, name: str) -> None:
+def test_an_image_id_never_leads_to_another_file(tmp_path: Path, name: str) -> None:
     images = Images(tmp_path / "images")
     images.add(SESSION, png())
     (tmp_path / "secret.png").write_bytes(png())
@@ -72,7 +72,7 @@ def test_an_id_never_leads_to_another_file(tmp_path: Path, name: str) -> None:
             images.read(session, image)
 
 
-def test_images_are_private_and_go_with_their_session(tmp_path: Path) -> None:
+def test_images_are_readable_by_the_owner_only_and_removed_with_their_session(tmp_path: Path) -> None:
     images = Images(tmp_path / "images")
     image = images.add(SESSION, png())
     (file,) = (tmp_path / "images" / SESSION).iterdir()

@@ -1,4 +1,4 @@
-"""The ports of programs that carry a marker: real processes, real sockets."""
+"""Ports on which programs with a marker listen, tested with real processes and sockets."""
 
 import os
 import subprocess
@@ -13,7 +13,7 @@ from bullpen.keeper.marker import MARKER, marker
 from bullpen.workers.ports import find_ports
 from support.ports import free_port
 
-LISTENS = """
+LISTENING_PROGRAM = """
 import os, socket, sys
 for address in sys.argv[2:]:
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
@@ -34,9 +34,9 @@ sys.stdin.read()
 
 @contextmanager
 def listening(home_id: str, worker_id: str, port: int, *addresses: str) -> Iterator[int]:
-    """A program of a worker, and a child of it with the same sockets; its pid."""
+    """Start a program that listens, with a child that has the same sockets. Yield the pid of the program."""
     env = os.environ | {MARKER: marker(home_id, worker_id, 1)}
-    words = [sys.executable, "-c", LISTENS, str(port), *addresses]
+    words = [sys.executable, "-c", LISTENING_PROGRAM, str(port), *addresses]
     with subprocess.Popen(words, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout and process.stdout.readline() == b"ready\n"
         yield process.pid
@@ -49,7 +49,7 @@ def home_id(tmp_path: Path) -> str:
     return f"{os.getpid()}-{tmp_path.name}"
 
 
-def test_a_port_is_told_once_under_its_worker_and_the_first_that_has_it(home_id: str) -> None:
+def test_a_port_is_reported_once_with_its_worker_and_its_first_process(home_id: str) -> None:
     port = free_port()
     with listening(home_id, "mine", port, "127.0.0.1") as pid:
         [found] = find_ports(home_id, {"mine"})
@@ -60,7 +60,7 @@ def test_a_port_is_told_once_under_its_worker_and_the_first_that_has_it(home_id:
 
 
 @pytest.mark.parametrize(
-    ("addresses", "told"),
+    ("addresses", "reported"),
     [
         (("::1", "127.0.0.1"), "127.0.0.1"),
         (("::1", "0.0.0.0"), "0.0.0.0"),
@@ -69,9 +69,11 @@ def test_a_port_is_told_once_under_its_worker_and_the_first_that_has_it(home_id:
         (("127.0.0.2",), "127.0.0.2"),
     ],
 )
-def test_of_several_addresses_the_widest_is_told(home_id: str, addresses: tuple[str, ...], told: str) -> None:
+def test_the_widest_of_several_addresses_is_reported(
+    home_id: str, addresses: tuple[str, ...], reported: str
+) -> None:
     with listening(home_id, "mine", free_port(), *addresses):
-        assert [each.address for each in find_ports(home_id, {"mine"})] == [told]
+        assert [each.address for each in find_ports(home_id, {"mine"})] == [reported]
 
 
 def test_ports_are_sorted_and_each_worker_has_its_own(home_id: str) -> None:
@@ -86,8 +88,8 @@ def test_without_proc_nothing_is_found(home_id: str, tmp_path: Path) -> None:
         assert find_ports(home_id, {"mine"}, tmp_path / "no proc") == []
 
 
-def test_what_ended_meanwhile_or_may_not_be_looked_at_is_left_out(home_id: str, tmp_path: Path) -> None:
-    """A /proc in which the process has no descriptors that can be read."""
+def test_a_process_that_ended_or_cannot_be_read_is_left_out(home_id: str, tmp_path: Path) -> None:
+    """Use a /proc in which the descriptors of the process cannot be read."""
     (tmp_path / "net").mkdir()
     (tmp_path / "net" / "tcp").write_bytes(Path("/proc/net/tcp").read_bytes())
     with listening(home_id, "mine", free_port(), "127.0.0.1") as pid:
@@ -97,12 +99,14 @@ def test_what_ended_meanwhile_or_may_not_be_looked_at_is_left_out(home_id: str, 
         assert find_ports(home_id, {"mine"}, tmp_path) == []
 
 
-def test_the_server_itself_is_never_told(home_id: str) -> None:
-    """A server that was started in a terminal of its own house carries the marker too."""
+def test_ports_of_the_server_itself_are_not_reported(home_id: str) -> None:
+    """A server that was started in one of its own terminals has the marker in its environment."""
     program = (
         "import os, socket, sys; from bullpen.workers.ports import find_ports;"
         "s = socket.create_server(('127.0.0.1', 0)); print(find_ports(sys.argv[1], {'mine'}))"
     )
     env = os.environ | {MARKER: marker(home_id, "mine", 1)}
-    said = subprocess.run([sys.executable, "-c", program, home_id], env=env, capture_output=True, check=True)
-    assert said.stdout == b"[]\n"
+    result = subprocess.run(
+        [sys.executable, "-c", program, home_id], env=env, capture_output=True, check=True
+    )
+    assert result.stdout == b"[]\n"

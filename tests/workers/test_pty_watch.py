@@ -1,4 +1,4 @@
-"""What an agent in a terminal does is told also when it writes nothing more."""
+"""A change of the activity of a terminal agent is reported also when the agent writes nothing."""
 
 import asyncio
 import os
@@ -20,11 +20,11 @@ from bullpen.workers.pty_watch import ActivityWatch
 from bullpen.workers.screens import Screens
 
 SECONDS = 30.0
-BELL_SILENCE_SECONDS = 0.2  # seconds without a look, after which it waits for something to happen
+IDLE_SECONDS = 0.2  # without a check, after which the watch waits for an event
 
 
-class Scene:
-    """A program that has been silent, whoever watches it, and what they tell."""
+class WatchedAgent:
+    """A terminal agent whose output the test writes, and the activity that its watch reports."""
 
     def __init__(self, screens: Screens, path: Path) -> None:
         path.mkdir()
@@ -33,52 +33,54 @@ class Scene:
         self._worker = Worker(
             id="w", type="agent", name="a", role="a", workspace="/", created_at=0, last_active_at=0
         )
-        self._looked = asyncio.Event()
-        self._told = asyncio.Condition()
-        see = partial(screens.view, self._worker, self._recording)
-        self.watch = ActivityWatch(see, self._recording, ScreenPatterns(silence=0.1), self._state, self._tell)
+        self._checked = asyncio.Event()
+        self._reported = asyncio.Condition()
+        view = partial(screens.view, self._worker, self._recording)
+        self.watch = ActivityWatch(
+            view, self._recording, ScreenPatterns(silence=0.1), self._state, self._report
+        )
 
-    def says(self, data: bytes) -> None:
+    def write(self, data: bytes) -> None:
         self._spool.append(data)
         self._recording.grow(self._spool.end)
 
-    async def until(self, activity: Activity) -> None:
-        async with asyncio.timeout(SECONDS), self._told:
-            await self._told.wait_for(lambda: self._worker.activity is activity)
+    async def wait_for_activity(self, activity: Activity) -> None:
+        async with asyncio.timeout(SECONDS), self._reported:
+            await self._reported.wait_for(lambda: self._worker.activity is activity)
 
-    async def until_it_looks_no_more(self) -> None:
+    async def wait_until_checks_stop(self) -> None:
         try:
             while True:
-                self._looked.clear()
-                await asyncio.wait_for(self._looked.wait(), BELL_SILENCE_SECONDS)
+                self._checked.clear()
+                await asyncio.wait_for(self._checked.wait(), IDLE_SECONDS)
         except TimeoutError:
             return
 
     def _state(self) -> tuple[Worker, Turn | None]:
-        self._looked.set()
+        self._checked.set()
         return self._worker, None
 
-    async def _tell(self, verdict: JudgedActivity, _turn: Turn | None) -> None:
-        async with self._told:
+    async def _report(self, verdict: JudgedActivity, _turn: Turn | None) -> None:
+        async with self._reported:
             self._worker = replace(self._worker, activity=verdict.activity)
-            self._told.notify_all()
+            self._reported.notify_all()
 
 
 @pytest.fixture
-async def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Scene]:
+async def watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[WatchedAgent]:
     monkeypatch.setattr(pty_watch, "CHECK_INTERVAL", 0.01)
     async with Screens.open(tmp_path / "screens") as screens:
-        scene = Scene(screens, tmp_path / "spool")
-        watching = asyncio.ensure_future(scene.watch.run())
-        yield scene
-        watching.cancel()
-        await asyncio.gather(watching, return_exceptions=True)
+        watched = WatchedAgent(screens, tmp_path / "spool")
+        task = asyncio.ensure_future(watched.watch.run())
+        yield watched
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
-async def test_who_answers_a_call_after_a_while_is_seen_though_nothing_is_written(scene: Scene) -> None:
-    await scene.until(Activity.IDLE)
-    scene.says(b"\x07")
-    await scene.until(Activity.ASKING)
-    await scene.until_it_looks_no_more()
-    scene.watch.note_input(b"y")
-    await scene.until(Activity.IDLE)
+async def test_input_after_a_bell_is_noticed_although_the_agent_writes_nothing(watched: WatchedAgent) -> None:
+    await watched.wait_for_activity(Activity.IDLE)
+    watched.write(b"\x07")
+    await watched.wait_for_activity(Activity.ASKING)
+    await watched.wait_until_checks_stop()
+    watched.watch.note_input(b"y")
+    await watched.wait_for_activity(Activity.IDLE)

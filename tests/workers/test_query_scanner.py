@@ -1,4 +1,4 @@
-"""Hearing a program: nobody is woken for little that asks nothing."""
+"""The query scanner: the reader of a terminal is not woken for short output without queries."""
 
 import asyncio
 import os
@@ -11,21 +11,21 @@ from bullpen.keeper.spool import SpoolWriter
 from bullpen.log.recording import Recording
 from bullpen.workers.query_scanner import FLOOD_BYTES, READ_BYTES, QueryScanner
 
-QUESTION = b"\x1b[6n"
+QUERY = b"\x1b[6n"
 
 
-class Program:
-    """What it says, as the keeper writes it, and a scanner of it."""
+class ScannedProgram:
+    """The output of a program, as the keeper writes it, and its scanner."""
 
-    def __init__(self, place: Path) -> None:
-        self._spool = SpoolWriter(os.open(place, os.O_RDONLY), segment=1 << 16, retention=1 << 17)
-        self.recording = Recording(place)
-        self.news = asyncio.Event()
-        self.scanner = QueryScanner(self.recording, 0, self.news)
+    def __init__(self, directory: Path) -> None:
+        self._spool = SpoolWriter(os.open(directory, os.O_RDONLY), segment=1 << 16, retention=1 << 17)
+        self.recording = Recording(directory)
+        self.woken = asyncio.Event()
+        self.scanner = QueryScanner(self.recording, 0, self.woken)
         self.recording.watch(self.scanner.scan)
 
-    def say(self, *data: bytes) -> None:
-        """Each piece is written for itself; the server hears of all at once."""
+    def write(self, *data: bytes) -> None:
+        """Write each piece on its own, and notify the server once."""
         self.recording.grow([self._spool.append(each) for each in data][-1])
 
     def close(self) -> None:
@@ -34,100 +34,100 @@ class Program:
 
 
 @pytest.fixture
-def program(tmp_path: Path) -> Iterator[Program]:
-    this = Program(tmp_path)
+def program(tmp_path: Path) -> Iterator[ScannedProgram]:
+    this = ScannedProgram(tmp_path)
     yield this
     this.close()
 
 
-def test_what_asks_nothing_is_passed_by(program: Program) -> None:
+def test_output_without_a_query_is_skipped(program: ScannedProgram) -> None:
     for word in (b"one ", b"\x1b[1mtwo\x1b[0m ", b"three"):
-        program.say(word)
+        program.write(word)
     assert program.scanner.offset == program.recording.end
-    assert not program.news.is_set()
+    assert not program.woken.is_set()
 
 
-def test_a_flood_of_plain_text_wakes_nobody(program: Program) -> None:
-    program.say(b"x" * (READ_BYTES - 2))
+def test_a_flood_of_plain_text_does_not_wake_the_reader(program: ScannedProgram) -> None:
+    program.write(b"x" * (READ_BYTES - 2))
     assert program.scanner.offset == program.recording.end
-    assert not program.news.is_set()
+    assert not program.woken.is_set()
 
 
 @pytest.mark.parametrize(
-    "said",
-    [QUESTION, b"\x1b[1m" * FLOOD_BYTES, b"x" * READ_BYTES, b"x" * (READ_BYTES - 1)],
-    ids=["a question", "a coloured flood", "a piece", "a piece before an escape, for all we know"],
+    "output",
+    [QUERY, b"\x1b[1m" * FLOOD_BYTES, b"x" * READ_BYTES, b"x" * (READ_BYTES - 1)],
+    ids=["a query", "a coloured flood", "a whole read", "almost a whole read"],
 )
-def test_somebody_is_woken_for_what_takes_longer(program: Program, said: bytes) -> None:
-    program.say(b"quiet ")
-    program.say(said)
-    assert program.news.is_set()
-    assert program.scanner.read_next() == said
+def test_the_reader_is_woken_for_a_query_or_for_long_output(program: ScannedProgram, output: bytes) -> None:
+    program.write(b"text ")
+    program.write(output)
+    assert program.woken.is_set()
+    assert program.scanner.read_next() == output
 
 
-@pytest.mark.parametrize("cut", range(1, len(QUESTION)))
-def test_a_question_is_heard_wherever_it_is_cut(program: Program, cut: int) -> None:
-    program.say(b"text" + QUESTION[:cut])
-    program.say(QUESTION[cut:])
-    assert program.news.is_set()
+@pytest.mark.parametrize("cut", range(1, len(QUERY)))
+def test_a_query_is_found_wherever_it_is_cut(program: ScannedProgram, cut: int) -> None:
+    program.write(b"text" + QUERY[:cut])
+    program.write(QUERY[cut:])
+    assert program.woken.is_set()
 
 
-def test_a_question_is_heard_behind_the_end_of_a_segment(program: Program) -> None:
-    program.news.set()
-    program.say(b"x" * ((1 << 16) - 2))
+def test_a_query_is_found_after_the_end_of_a_segment(program: ScannedProgram) -> None:
+    program.woken.set()
+    program.write(b"x" * ((1 << 16) - 2))
     program.scanner.advance(program.scanner.read_next())
-    program.news.clear()
-    program.say(b"text", QUESTION)
-    assert program.news.is_set()
+    program.woken.clear()
+    program.write(b"text", QUERY)
+    assert program.woken.is_set()
 
 
-def test_an_escape_at_the_end_waits_for_what_follows(program: Program) -> None:
-    program.say(b"text\x1b")
+def test_an_escape_at_the_end_waits_for_the_next_bytes(program: ScannedProgram) -> None:
+    program.write(b"text\x1b")
     assert program.scanner.offset == len(b"text")
-    assert not program.news.is_set()
-    program.say(b"[1mbold")
+    assert not program.woken.is_set()
+    program.write(b"[1mbold")
     assert program.scanner.offset == program.recording.end
-    assert not program.news.is_set()
+    assert not program.woken.is_set()
 
 
-def test_an_escape_that_comes_alone_waits_as_well(program: Program) -> None:
-    program.say(b"\x1b[1m" * FLOOD_BYTES + b"\x1b")
+def test_an_escape_at_the_end_of_a_flood_waits_for_the_next_bytes(program: ScannedProgram) -> None:
+    program.write(b"\x1b[1m" * FLOOD_BYTES + b"\x1b")
     assert not program.scanner.advance(program.scanner.read_next())
     assert program.scanner.read_next() == b""
-    program.news.clear()
-    program.say(b"[1mbold\x1b")
-    program.say(b"[6n")
-    assert program.news.is_set()
+    program.woken.clear()
+    program.write(b"[1mbold\x1b")
+    program.write(b"[6n")
+    assert program.woken.is_set()
     assert program.scanner.advance(program.scanner.read_next())
 
 
-def test_who_is_awake_hears_the_rest_by_himself(program: Program) -> None:
-    program.say(QUESTION)
-    program.say(b"more")
+def test_a_woken_reader_reads_all_further_output(program: ScannedProgram) -> None:
+    program.write(QUERY)
+    program.write(b"more")
     assert program.scanner.offset == 0
     piece = program.scanner.read_next()
-    assert piece == QUESTION + b"more"
+    assert piece == QUERY + b"more"
     assert program.scanner.advance(piece)
     assert program.scanner.read_next() == b""
 
 
-def test_what_is_no_longer_kept_is_passed_over(program: Program) -> None:
-    program.news.set()
+def test_output_that_was_deleted_is_skipped(program: ScannedProgram) -> None:
+    program.woken.set()
     for _ in range(8):
-        program.say(b"x" * (1 << 16))
+        program.write(b"x" * (1 << 16))
     start = program.recording.start
     assert start > 0
     assert program.scanner.read_next(10) == b"x" * 10
     assert program.scanner.offset == start
 
 
-def test_whoever_is_woken_hears_of_a_disk_that_cannot_be_read(
-    program: Program, monkeypatch: pytest.MonkeyPatch
+def test_the_reader_is_woken_when_the_disk_cannot_be_read(
+    program: ScannedProgram, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(offset: int, limit: int) -> bytes:
         raise OSError(24, "no descriptor is free")
 
     monkeypatch.setattr(program.recording, "read", refuse)
-    program.say(b"text")
-    assert program.news.is_set()
+    program.write(b"text")
+    assert program.woken.is_set()
     assert program.scanner.offset == 0

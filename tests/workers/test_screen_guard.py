@@ -1,4 +1,4 @@
-"""A crash in the emulator is blamed on the screen that was being fed, and only a crash is."""
+"""A crash in the emulator is attributed to the screen in use. Other ends of the server are not."""
 
 import signal
 import subprocess
@@ -19,9 +19,9 @@ def end(how):
         ctypes.CDLL(None).abort()
     os.kill(os.getpid(), getattr(signal, how))
 
-def use(name, then):
+def use(name, action):
     with guard.guarding(name)():
-        then()
+        action()
 
 with ScreenGuard.open(Path(sys.argv[1])) as guard:
     busy = threading.Event()
@@ -44,7 +44,7 @@ def refused(directory: Path) -> set[str]:
         return {name for name in ("guilty", "bystander", "done-before") if not guard.allows(name)}
 
 
-def test_the_second_crash_is_the_last(tmp_path: Path) -> None:
+def test_a_screen_is_refused_after_its_second_crash(tmp_path: Path) -> None:
     assert crash(tmp_path, "segfault") == -signal.SIGSEGV
     assert refused(tmp_path) == set()
     assert crash(tmp_path, "abort") == -signal.SIGABRT
@@ -52,31 +52,31 @@ def test_the_second_crash_is_the_last(tmp_path: Path) -> None:
     assert refused(tmp_path) == {"guilty"}
 
 
-def test_a_killed_server_blames_nobody(tmp_path: Path) -> None:
+def test_a_killed_server_counts_as_no_crash_of_a_screen(tmp_path: Path) -> None:
     for _ in range(3):
         assert crash(tmp_path, "SIGKILL") == -signal.SIGKILL
         assert crash(tmp_path, "SIGTERM") == -signal.SIGTERM
     assert refused(tmp_path) == set()
 
 
-def test_a_crash_of_a_thread_without_a_screen_is_blamed_on_all_in_use(tmp_path: Path) -> None:
+def test_a_crash_of_a_thread_without_a_screen_counts_for_all_screens_in_use(tmp_path: Path) -> None:
     for _ in range(2):
         assert crash(tmp_path, "segfault", "elsewhere") == -signal.SIGSEGV
     assert refused(tmp_path) == {"bystander"}
 
 
-def test_what_happened_can_be_read_later(tmp_path: Path) -> None:
+def test_the_traceback_of_the_last_crash_is_kept(tmp_path: Path) -> None:
     crash(tmp_path, "segfault")
     refused(tmp_path)
     assert b"Segmentation fault" in (tmp_path / "last-crash").read_bytes()
 
 
-def test_counts_that_cannot_be_read_are_forgotten(tmp_path: Path) -> None:
+def test_crash_counts_that_cannot_be_read_are_ignored(tmp_path: Path) -> None:
     (tmp_path / "crashes.json").write_bytes(b"\0\0\0")
     assert refused(tmp_path) == set()
 
 
-def test_a_server_that_ends_leaves_no_notes(tmp_path: Path) -> None:
+def test_a_server_that_ends_normally_leaves_no_files(tmp_path: Path) -> None:
     with ScreenGuard.open(tmp_path) as guard, guard.guarding("one")(), guard.guarding("two")():
         pass
     assert list(tmp_path.iterdir()) == []

@@ -1,4 +1,4 @@
-"""A fresh terminal that is fed the history shows the same as the original, and stays the same afterwards."""
+"""A new terminal that is fed the history equals the original, also after further output."""
 
 import re
 from typing import Any
@@ -14,12 +14,12 @@ from bullpen.workers.screen_history import render
 MODES = (1, 5, 6, 7, 9, 25, 45, 66, 69, 1000, 1002, 1003, 1006, 1007, 2004, 2026)
 
 
-def look(terminal: EmulatedTerminal) -> dict[str, Any]:
-    """Everything a person or a program can notice."""
+def observable_state(terminal: EmulatedTerminal) -> dict[str, Any]:
+    """Return all state that a user can see or a program can query."""
     rows = range(terminal.scrollback_rows + terminal.rows)
     return {
         "text": terminal.text(),
-        "cells": [cells(terminal, y) for y in rows],
+        "cells": [row_cells(terminal, y) for y in rows],
         "links": [terminal.grid.links(y) for y in rows],
         "cursor": terminal.cursor,
         "alternate": terminal.is_alternate,
@@ -36,28 +36,29 @@ def look(terminal: EmulatedTerminal) -> dict[str, Any]:
     }
 
 
-def cells(terminal: EmulatedTerminal, y: int) -> list[bytes]:
-    """Each cell by itself; whether one is blank or a space cannot be seen."""
-    seen = [terminal.styled_cells(y, x, x + 1) for x in range(terminal.cols)]
+def row_cells(terminal: EmulatedTerminal, y: int) -> list[bytes]:
+    """Return each cell of a row. A blank cell and a space are equal: the difference is not visible."""
+    cells = [terminal.styled_cells(y, x, x + 1) for x in range(terminal.cols)]
     for start, end, color in terminal.grid.backgrounds(y):
-        seen[start:end] = [b"\x1b[0m\x1b[%sm \x1b[0m" % color] * (end - start)
-    return [b"" if cell == b" " else cell for cell in seen]
+        cells[start:end] = [b"\x1b[0m\x1b[%sm \x1b[0m" % color] * (end - start)
+    return [b"" if cell == b" " else cell for cell in cells]
 
 
-def viewer_of(original: EmulatedTerminal) -> EmulatedTerminal:
+def attach_viewer(original: EmulatedTerminal) -> EmulatedTerminal:
     viewer = EmulatedTerminal(original.cols, original.rows)
     assert viewer.feed(render(original)) == []
     return viewer
 
 
 def assert_same(original: EmulatedTerminal, viewer: EmulatedTerminal) -> None:
-    assert look(viewer) == look(original)
+    assert observable_state(viewer) == observable_state(original)
 
 
 def check(before: bytes, *after: bytes, cols: int = 20, rows: int = 5) -> EmulatedTerminal:
+    """Compare a viewer that attaches after `before` with the original, now and after each further piece."""
     original = EmulatedTerminal(cols, rows)
     original.feed(before)
-    viewer = viewer_of(original)
+    viewer = attach_viewer(original)
     assert_same(original, viewer)
     for more in after:
         assert original.feed(more) == viewer.feed(more)
@@ -85,29 +86,29 @@ LEAVE = (b"\x1b[?1049l", b"back\r\n")
         b"\x1b[48;2;1;2;3m\x1b[K\r\n\x1b[0mtext",
         b"\x1b[3;5H\x1b[41m\x1b[4X\x1b[0m",
         b"\x1b[1;4:3;38;5;100mstyled",
-        # blank cells between coloured ones, also in a row that goes on from the one above
+        # blank cells between coloured ones, also in a row that continues the row above
         b"\x1b[4mone\x1b[3Ctwo\x1b[2;3H\x1b[44mthree\x1b[2Cfour\x1b[0m\x1b[2C\x1b[41m\x1b[3X",
         b"\x1b[7m" + b"x" * 26 + b"\x1b[2;1H\x1b[0m\x1b[2X\x1b[2;10H\x1b[7mend",
         b"\x1b[?1049h\x1b[?1h\x1b=\x1b[?2004h\x1b[?1002h\x1b[?1006h\x1b[?25lfull screen",
     ],
     ids=repr,
 )
-def test_a_viewer_sees_what_is_there(before: bytes) -> None:
+def test_a_viewer_shows_the_same_screen_as_the_original(before: bytes) -> None:
     check(before, b"!\r\n", b"\x1b[Hmore\x1b[K", b"\x1b[5;1H\r\nscrolls\r\n")
 
 
-def test_the_scrollback_is_exact() -> None:
+def test_the_scrollback_of_a_viewer_is_exact() -> None:
     original = EmulatedTerminal(20, 5)
     original.feed(b"".join(b"\x1b[3%dmrow %d\x1b[0m\r\n" % (i % 8, i) for i in range(1000)) + b"\r\n" * 7)
-    viewer = viewer_of(original)
+    viewer = attach_viewer(original)
     assert viewer.contents() == original.contents()
     assert viewer.scrollback_rows == original.scrollback_rows
 
 
-def test_rows_that_wrapped_wrap_anew_when_the_viewer_is_resized() -> None:
+def test_wrapped_rows_are_rewrapped_when_the_viewer_is_resized() -> None:
     original = EmulatedTerminal(20, 5)
     original.feed(b"a line that is much longer than the terminal is wide, twice and again\r\nshort")
-    viewer = viewer_of(original)
+    viewer = attach_viewer(original)
     original.resize(50, 5)
     viewer.resize(50, 5)
     assert "much longer than the terminal" in viewer.text()
@@ -115,10 +116,10 @@ def test_rows_that_wrapped_wrap_anew_when_the_viewer_is_resized() -> None:
 
 
 @pytest.mark.parametrize("enter", [b"\x1b[?1049h", b"\x1b[?1047h", b"\x1b[?47h"])
-def test_the_primary_screen_lies_below_the_alternate_one(enter: bytes) -> None:
-    below = LINES + b"\x1b[31m$ \x1b[>1u"
+def test_the_primary_screen_is_restored_below_the_alternate_one(enter: bytes) -> None:
+    primary = LINES + b"\x1b[31m$ \x1b[>1u"
     leave = enter.replace(b"h", b"l")
-    check(below + enter + b"\x1b[2J\x1b[H\x1b[32mvim\x1b[>5u", b"\x1b[2;2Hx", leave, b"after\r\n")
+    check(primary + enter + b"\x1b[2J\x1b[H\x1b[32mvim\x1b[>5u", b"\x1b[2;2Hx", leave, b"after\r\n")
 
 
 def test_cursors_saved_on_either_screen_are_restored() -> None:
@@ -151,16 +152,16 @@ def test_cursors_saved_on_either_screen_are_restored() -> None:
     ],
     ids=repr,
 )
-def test_state_that_is_not_on_the_screen_is_restored_too(state: bytes) -> None:
+def test_state_that_is_not_visible_is_restored(state: bytes) -> None:
     check(LINES + state, b"abc\tdef\r\nqqq", b"\x1b[<u\x1b[2;2Hz", b"\x1b[!p\x1b(B\x0fend")
 
 
-def test_a_character_can_be_repeated_by_number() -> None:
+def test_the_last_character_can_be_repeated() -> None:
     check(b"text|", b"\x1b[3b!")
     check("\x1b[31m日".encode(), b"\x1b[2b!")
 
 
-def test_links_are_links_again() -> None:
+def test_links_are_restored() -> None:
     check(b"see \x1b]8;;http://a/b\x07\x1b[4mhere\x1b[0m and on to the next row\x1b]8;;\x07 fin", b"\r\nx")
 
 
@@ -176,12 +177,12 @@ def test_links_are_links_again() -> None:
         ("日".encode()[:2], "日".encode()[2:] + b"text"),
     ],
 )
-def test_half_sequences_go_on_in_the_viewer(half: bytes, rest: bytes) -> None:
+def test_an_incomplete_sequence_continues_in_the_viewer(half: bytes, rest: bytes) -> None:
     check(b"text " + half, rest)
     check(b"below\x1b[?1049hfull screen" + half, rest, *LEAVE)
 
 
-def test_a_viewer_inside_of_an_endless_sequence_swallows_it_too() -> None:
+def test_a_viewer_inside_an_endless_sequence_ignores_it_as_well() -> None:
     emulation = ScreenEmulation.blank(20, 5)
     emulation.feed(b"shown\x1b]2;", 9)
     for _megabyte in range(CONTINUATION_MAX_BYTES + 1 >> 20, -1, -1):
@@ -195,21 +196,21 @@ def test_a_viewer_inside_of_an_endless_sequence_swallows_it_too() -> None:
 
 
 @pytest.mark.parametrize("mode", [b"1004", b"2031", b"2048"])
-def test_no_viewer_is_asked_to_report_by_itself(mode: bytes) -> None:
+def test_modes_that_make_a_terminal_report_are_not_in_the_history(mode: bytes) -> None:
     assert mode not in render_after(b"\x1b[?%bh" % mode)
 
 
-def test_basic_colours_have_their_short_names() -> None:
-    drawn = render_after(b"\x1b[1;31;42ma\x1b[0;97;104mb\x1b[38;5;100mc")
+def test_basic_colours_have_their_short_codes() -> None:
+    history = render_after(b"\x1b[1;31;42ma\x1b[0;97;104mb\x1b[38;5;100mc")
     for sequence in (b"\x1b[31m", b"\x1b[42m", b"\x1b[97m", b"\x1b[104m", b"\x1b[38;5;100m"):
-        assert sequence in drawn
-    assert not re.search(rb"[34]8;5;\d?\dm", drawn)
+        assert sequence in history
+    assert not re.search(rb"[34]8;5;\d?\dm", history)
 
 
-def test_questions_in_history_are_not_asked_again() -> None:
-    questions = b"\x1b[6n\x1b[c\x1b[>c\x1b]11;?\x07\x1b[?2004$p\x1bP$qm\x1b\\\x1b[18t\x1b[>q\x1b[?u\x05"
+def test_queries_are_not_in_the_history() -> None:
+    queries = b"\x1b[6n\x1b[c\x1b[>c\x1b]11;?\x07\x1b[?2004$p\x1bP$qm\x1b\\\x1b[18t\x1b[>q\x1b[?u\x05"
     original = EmulatedTerminal(20, 5)
-    assert len(original.feed(b"before" + questions + b"after")) >= 8
+    assert len(original.feed(b"before" + queries + b"after")) >= 8
     history = render(original)
     for _viewer in range(3):
         assert EmulatedTerminal(20, 5).feed(history) == []
@@ -282,7 +283,7 @@ TOKENS = [
     cut=st.floats(0, 1),
     size=st.sampled_from([(10, 5), (20, 6), (8, 3), (40, 10)]),
 )
-def test_whatever_happened_and_whatever_follows(
+def test_a_viewer_equals_the_original_for_random_output(
     tokens: list[bytes], later: list[bytes], cut: float, size: tuple[int, int]
 ) -> None:
     data = b"".join(tokens)

@@ -1,4 +1,4 @@
-"""The end of a flood of plain text leaves the same screen as all of it."""
+"""A flood of plain text is shortened to its end without a difference on the screen."""
 
 import random
 
@@ -56,7 +56,7 @@ LINES = [
 ]
 
 
-def notice(terminal: EmulatedTerminal, rows: int) -> dict[str, object]:
+def observable_state(terminal: EmulatedTerminal, rows: int) -> dict[str, object]:
     grid, styled = terminal.grid, terminal.styled_rows()
     last = range(len(styled) - rows, len(styled))
     return {
@@ -71,7 +71,8 @@ def notice(terminal: EmulatedTerminal, rows: int) -> dict[str, object]:
     }
 
 
-def leave_out(terminal: EmulatedTerminal, text: bytes, block: int) -> bytes:
+def shorten(terminal: EmulatedTerminal, text: bytes, block: int) -> bytes:
+    """Return the end of the text that the terminal still needs."""
     run = PlainRun(lines_to_forget(terminal))
     for start in range(0, len(text), block):
         assert is_plain(text[start : start + block])
@@ -86,23 +87,25 @@ def leave_out(terminal: EmulatedTerminal, text: bytes, block: int) -> bytes:
     end=st.sampled_from([b"", b"the end", b"x" * 200, b"\r"]),
     block=st.sampled_from([5000, 16384]),
 )
-def test_nothing_is_left_of_what_was_left_out(prior: list[bytes], seed: int, end: bytes, block: int) -> None:
+def test_text_that_was_left_out_makes_no_difference_on_the_screen(
+    prior: list[bytes], seed: int, end: bytes, block: int
+) -> None:
     whole, short = EmulatedTerminal(COLS, ROWS), EmulatedTerminal(COLS, ROWS)
     whole.feed(b"".join(prior))
     short.feed(b"".join(prior))
     assert forgets_all_rows(whole)
     text = b"\r\n".join([*random.Random(seed).choices(LINES, k=5000), end])
-    needed = leave_out(short, text, block)
+    needed = shorten(short, text, block)
     assert len(needed) < len(text)
     whole.feed(text)
     short.feed(needed)
     rows = min(whole.scrollback_rows, short.scrollback_rows) + ROWS
-    assert notice(short, rows) == notice(whole, rows)
+    assert observable_state(short, rows) == observable_state(whole, rows)
     assert whole.is_alternate or rows > 200
 
 
 @pytest.mark.parametrize("kept", [b"\x1b[2;4r", b"\x1b[?69h\x1b[3;9s", b"\x1b[3", b"\xc3"])
-def test_nothing_is_left_out_where_rows_stay_or_a_sequence_is_open(kept: bytes) -> None:
+def test_nothing_is_left_out_while_rows_are_fixed_or_a_sequence_is_open(kept: bytes) -> None:
     terminal = EmulatedTerminal(COLS, ROWS)
     terminal.feed(kept)
     assert not forgets_all_rows(terminal)
@@ -111,11 +114,11 @@ def test_nothing_is_left_out_where_rows_stay_or_a_sequence_is_open(kept: bytes) 
 @pytest.mark.parametrize(
     "other", [b"\x1b", b"\x07", b"\x0e", b"\x05", b"\x00", b"\x08", b"\x0b", b"\x7f", b"\x9b", "é".encode()]
 )
-def test_anything_else_is_not_plain(other: bytes) -> None:
+def test_text_with_a_control_or_non_ascii_byte_is_not_plain(other: bytes) -> None:
     assert is_plain(b"text\t\r\n ~")
     assert not is_plain(b"text" + other + b"text")
 
 
 @pytest.mark.parametrize("text", [b"no line end " * 100_000, b"only a feed\n" * 100_000, b"a line\r\n" * 100])
-def test_text_without_enough_whole_lines_is_fed_as_it_is(text: bytes) -> None:
-    assert leave_out(EmulatedTerminal(COLS, ROWS), text, 16384) == text
+def test_text_without_enough_complete_lines_is_not_shortened(text: bytes) -> None:
+    assert shorten(EmulatedTerminal(COLS, ROWS), text, 16384) == text

@@ -1,4 +1,4 @@
-"""Real programs on a real pty: whoever attaches in the middle sees what was there and goes on the same."""
+"""Real programs on a real pty: a viewer that attaches at any time shows the same as the server's screen."""
 
 import fcntl
 import os
@@ -18,12 +18,12 @@ from bullpen.workers.ghostty import EmulatedTerminal
 from support.screens import ShownScreen
 
 COLS, ROWS = 80, 24
-PATIENCE = 60  # seconds
+TIMEOUT_SECONDS = 60
 KEY_MODES = (1, 6, 7, 25, 66, 1000, 1002, 1003, 1005, 1006, 1015, 1049, 2004)
 
 
-class Program:
-    """A program, everything it printed, and the screen that answers it."""
+class PtyProgram:
+    """A program on a pty, all its output, and the screen that answers its queries."""
 
     def __init__(self, argv: list[str], directory: Path) -> None:
         self.data = b""
@@ -69,46 +69,46 @@ class Program:
     def type(self, keys: bytes) -> None:
         os.write(self._master, keys)
 
-    def until(self, reached: Callable[[ShownScreen], bool]) -> ShownScreen:
-        """Follows the program, answering what it asks."""
-        deadline = time.monotonic() + PATIENCE
+    def wait_until(self, reached: Callable[[ShownScreen], bool]) -> ShownScreen:
+        """Read output and answer queries until `reached` is true of the screen."""
+        deadline = time.monotonic() + TIMEOUT_SECONDS
         while not reached(self.screen):
             readable, _, _ = select.select([self._master], [], [], deadline - time.monotonic())
-            assert readable, f"still waiting, and this is all there is:\n{self.screen.text()}"
+            assert readable, f"timeout; the screen shows:\n{self.screen.text()}"
             try:
                 self.data += os.read(self._master, 65536)
-            except OSError:  # how a pty says that everybody has left
+            except OSError:  # the program has closed the pty
                 assert reached(self.screen), self.screen.text()
             for reply in self.screen.advance(self.end):
                 os.write(self._master, reply.data)
         return self.screen
 
-    def until_shown(self, text: str) -> ShownScreen:
-        return self.until(lambda screen: text in screen.text())
+    def wait_for_text(self, text: str) -> ShownScreen:
+        return self.wait_until(lambda screen: text in screen.text())
 
 
-class Viewer:
-    """Somebody who attaches now."""
+class AttachedViewer:
+    """A viewer that is attached at its construction."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: PtyProgram) -> None:
         self._program = program
         history = program.screen.history()
         self.terminal = EmulatedTerminal(history.cols, history.rows)
-        assert self.terminal.feed(history.data) == [], "attaching types nothing"
-        self._seen = history.offset
+        assert self.terminal.feed(history.data) == [], "the history made the viewer type a reply"
+        self._offset = history.offset
         self.compare()
 
     def compare(self) -> None:
-        """Reads what came since and looks whether everything is as on the screen of the server."""
-        self.terminal.feed(self._program.data[self._seen :])
-        self._seen = self._program.end
+        """Feed the viewer the output since the last call, and compare it with the server's screen."""
+        self.terminal.feed(self._program.data[self._offset :])
+        self._offset = self._program.end
         original = EmulatedTerminal(COLS, ROWS)
         original.feed(self._program.data)
         assert self.terminal.contents() == self._program.screen.contents()
-        assert notice(self.terminal) == notice(original)
+        assert observable_state(self.terminal) == observable_state(original)
 
 
-def notice(terminal: EmulatedTerminal) -> dict[str, Any]:
+def observable_state(terminal: EmulatedTerminal) -> dict[str, Any]:
     return {
         "text": terminal.text(),
         "rows": terminal.styled_rows(),
@@ -131,86 +131,86 @@ def lines(tmp_path: Path) -> Path:
     return path
 
 
-def test_vim(tmp_path: Path, lines: Path) -> None:
+def test_a_viewer_shows_vim_like_the_server(tmp_path: Path, lines: Path) -> None:
     setup = ["-c", "set number hlsearch mouse=a title", "-c", "syntax on"]
-    with Program(["vim", "-u", "NONE", "-N", *setup, str(lines)], tmp_path) as vim:
-        screen = vim.until_shown("function_5")
+    with PtyProgram(["vim", "-u", "NONE", "-N", *setup, str(lines)], tmp_path) as vim:
+        screen = vim.wait_for_text("function_5")
         assert screen.mode(1049)
-        opened = Viewer(vim)
+        opened = AttachedViewer(vim)
         vim.type(b"/function_200\r")
-        vim.until_shown("function_204")
+        vim.wait_for_text("function_204")
         opened.compare()
         vim.type(b":split\r\x17j\x16jjlld")  # a window above, a block selected and deleted
-        vim.until(lambda screen: screen.text().count("lines.py") >= 2)
-        searched = Viewer(vim)
+        vim.wait_until(lambda screen: screen.text().count("lines.py") >= 2)
+        searched = AttachedViewer(vim)
         vim.type(b":qall!\r")
-        vim.until(lambda screen: not screen.mode(1049))
+        vim.wait_until(lambda screen: not screen.mode(1049))
         opened.compare()
         searched.compare()
 
 
-def test_less(tmp_path: Path, lines: Path) -> None:
-    with Program(["less", "-N", "-S", str(lines)], tmp_path) as less:
-        less.until_shown("lines.py")
-        opened = Viewer(less)
+def test_a_viewer_shows_less_like_the_server(tmp_path: Path, lines: Path) -> None:
+    with PtyProgram(["less", "-N", "-S", str(lines)], tmp_path) as less:
+        less.wait_for_text("lines.py")
+        opened = AttachedViewer(less)
         less.type(b" ")
-        less.until_shown("function_40")
-        scrolled = Viewer(less)
+        less.wait_for_text("function_40")
+        scrolled = AttachedViewer(less)
         less.type(b"/function_250\r")
-        less.until_shown("function_260")
+        less.wait_for_text("function_260")
         opened.compare()
         less.type(b"q")
-        less.until(lambda screen: not screen.mode(1049))
+        less.wait_until(lambda screen: not screen.mode(1049))
         opened.compare()
         scrolled.compare()
 
 
-def test_htop(tmp_path: Path) -> None:
-    with Program(["htop", "--delay=2"], tmp_path) as htop:
-        screen = htop.until_shown("F10")
+def test_a_viewer_shows_htop_like_the_server(tmp_path: Path) -> None:
+    with PtyProgram(["htop", "--delay=2"], tmp_path) as htop:
+        screen = htop.wait_for_text("F10")
         assert screen.mode(1049)
         assert screen.mode(1006)
-        opened = Viewer(htop)
+        opened = AttachedViewer(htop)
         drawn = htop.end
-        htop.until(lambda _screen: htop.end > drawn + 2000)  # it draws over and over
+        htop.wait_until(lambda _screen: htop.end > drawn + 2000)  # it redraws periodically
         opened.compare()
         htop.type(b"\x1bOS")  # F4, a filter
-        htop.until_shown("Filter:")
-        filtering = Viewer(htop)
+        htop.wait_for_text("Filter:")
+        filtering = AttachedViewer(htop)
         htop.type(b"\x1b")
-        htop.until(lambda screen: "Filter:" not in screen.text())
+        htop.wait_until(lambda screen: "Filter:" not in screen.text())
         htop.type(b"q")
-        htop.until(lambda screen: not screen.mode(1049))
+        htop.wait_until(lambda screen: not screen.mode(1049))
         opened.compare()
         filtering.compare()
 
 
-def test_a_shell_in_the_middle_of_a_sequence(tmp_path: Path) -> None:
-    with Program(["bash", "--norc", "--noprofile"], tmp_path) as shell:
+def test_a_viewer_can_attach_in_the_middle_of_a_sequence(tmp_path: Path) -> None:
+    with PtyProgram(["bash", "--norc", "--noprofile"], tmp_path) as shell:
         halves = rb"printf '\033[3'; read -s; printf '1mred\033[0m \303'; read -s; printf '\251\n'"
         shell.type(b"PS1='> '; stty -echo; seq 100; " + halves + b"\r")
-        shell.until(lambda _screen: shell.data.endswith(b"\x1b[3"))
-        in_a_colour = Viewer(shell)
+        shell.wait_until(lambda _screen: shell.data.endswith(b"\x1b[3"))
+        in_a_colour = AttachedViewer(shell)
         shell.type(b"\r")
-        shell.until(lambda _screen: shell.data.endswith(b"\xc3"))
-        in_a_letter = Viewer(shell)
+        shell.wait_until(lambda _screen: shell.data.endswith(b"\xc3"))
+        in_a_letter = AttachedViewer(shell)
         in_a_colour.compare()
         shell.type(b"\r")
-        shell.until_shown("red é\n>")
+        shell.wait_for_text("red é\n>")
         in_a_colour.compare()
         in_a_letter.compare()
 
 
-def test_attaching_types_nothing_into_a_shell_that_asked(tmp_path: Path) -> None:
-    """S-13: questions in the history, three viewers, then one live question."""
+def test_attaching_types_nothing_into_a_shell_that_sent_a_query(tmp_path: Path) -> None:
+    """Three viewers attach with a query in the history, then the shell sends another query."""
     ask = b"IFS= read -rs -d R -p $'\\033[6n' answer; printf '%q\\n' \"$answer\"\r"
-    with Program(["bash", "--norc", "--noprofile"], tmp_path) as shell:
+    with PtyProgram(["bash", "--norc", "--noprofile"], tmp_path) as shell:
         shell.type(b"PS1='> '; stty -echo\r" + ask)
-        shell.until(lambda screen: screen.text().count("$'\\E[") == 1)
+        shell.wait_until(lambda screen: screen.text().count("$'\\E[") == 1)
         for _ in range(3):
-            Viewer(shell)
+            AttachedViewer(shell)
         shell.type(ask)
-        shell.until(lambda screen: screen.text().count("$'\\E[") == 2)
+        shell.wait_until(lambda screen: screen.text().count("$'\\E[") == 2)
         shell.type(b"echo the end\r")
-        shell.until(lambda screen: screen.text().endswith("the end\n>"))
+        shell.wait_until(lambda screen: screen.text().endswith("the end\n>"))
         assert shell.screen.text().count("$'\\E[") == 2

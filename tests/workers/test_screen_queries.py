@@ -1,4 +1,4 @@
-"""No question reaches the emulator late, and output that asks nothing does not reach it at once."""
+"""Detection of queries in output: none is missed, and output without queries is recognised quickly."""
 
 import time
 
@@ -15,7 +15,7 @@ from bullpen.workers.screen_queries import (
     may_contain_query,
 )
 
-QUESTIONS = [
+QUERIES = [
     *(b"\x1b[5n", b"\x1b[6n", b"\x1b[?6n", b"\x1b[?996n", b"\x1b[6\nn"),  # DSR, also with a control inside
     *(b"\x1b[c", b"\x1b[0c", b"\x1b[>c", b"\x1b[=c", b"\x1bZ"),  # DA
     *(
@@ -30,9 +30,9 @@ QUESTIONS = [
     b"\x1b]4;" + b"1;?;" * 200 + b"2;?\x07",
     *(b"\x1b[?u", b"\x1b_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA\x1b\\", b"\x1b[14t", b"\x1b[16t", b"\x1b[18t"),
     *(b"\x05", b"\x1b[?2048h", b"\x1b[?25;2048h", b"\x1b[?2048;25h", b"\x1b]5522;type=read;Lg==\x1b\\"),
-    *(b"\x1b]2;x\x1b[6n", b"\x1b[1\x1b[c", b"\x1b]11;?\x1bZ"),  # one ends the other
+    *(b"\x1b]2;x\x1b[6n", b"\x1b[1\x1b[c", b"\x1b]11;?\x1bZ"),  # a query that interrupts another sequence
 ]
-OTHERS = [
+OTHER_OUTPUT = [
     *(b"text", b"\r\n", b"\x07", b"\x1b[31m", b"\x1b[0m", b"\x1b[K", b"\x1b[2J", b"\x1b[3;5H", b"\x1b[?25l"),
     *(
         b"\x1b[?2004h",
@@ -54,7 +54,7 @@ OTHERS = [
         "é".encode(),
     ),
 ]
-PAINT = [
+DRAWING = [
     *(
         b"\x1b[31m",
         b"\x1b[m",
@@ -70,21 +70,25 @@ PAINT = [
 ]
 
 
-@pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: repr(question[:12]))
-def test_a_question_may_ask_wherever_it_is_cut(question: bytes) -> None:
-    assert may_contain_query(b"", question)
-    assert may_contain_query(b"", b"text" + question + b"text")
-    for cut in range(1, len(question)):
-        tail = question[max(0, cut - LOOK_BACK_BYTES) : cut]
-        assert may_contain_query(b"", question[:cut]) or may_contain_query(tail, question[cut:])
+@pytest.mark.parametrize("query", QUERIES, ids=lambda query: repr(query[:12]))
+def test_a_query_is_detected_wherever_it_is_cut(query: bytes) -> None:
+    assert may_contain_query(b"", query)
+    assert may_contain_query(b"", b"text" + query + b"text")
+    for cut in range(1, len(query)):
+        tail = query[max(0, cut - LOOK_BACK_BYTES) : cut]
+        assert may_contain_query(b"", query[:cut]) or may_contain_query(tail, query[cut:])
 
 
 @settings(max_examples=400, deadline=None)
 @given(
-    tokens=st.lists(st.one_of(st.sampled_from(QUESTIONS), st.sampled_from(OTHERS)), min_size=1, max_size=15),
+    tokens=st.lists(
+        st.one_of(st.sampled_from(QUERIES), st.sampled_from(OTHER_OUTPUT)), min_size=1, max_size=15
+    ),
     lengths=st.lists(st.sampled_from([1, 2, 3, 5, 8, 20, 100, 1000]), min_size=1),
 )
-def test_whatever_the_emulator_answers_may_ask(tokens: list[bytes], lengths: list[int]) -> None:
+def test_all_output_that_the_emulator_answers_is_detected_as_a_query(
+    tokens: list[bytes], lengths: list[int]
+) -> None:
     data, tail, terminal = b"".join(tokens), b"", EmulatedTerminal(20, 5)
     while data:
         chunk, data = data[: lengths[0]], data[lengths[0] :]
@@ -97,32 +101,32 @@ def test_whatever_the_emulator_answers_may_ask(tokens: list[bytes], lengths: lis
 @settings(max_examples=400, deadline=None)
 @given(
     tail=st.sampled_from([b"", b"text", b"\x1b[3", b"\x1b]11;", b"\x1b[?2"]),
-    before=st.lists(st.sampled_from(QUESTIONS + OTHERS + PAINT), max_size=4),
-    paint=st.lists(st.sampled_from(PAINT), min_size=1, max_size=6),
-    after=st.lists(st.sampled_from(QUESTIONS + OTHERS + PAINT), max_size=4),
+    before=st.lists(st.sampled_from(QUERIES + OTHER_OUTPUT + DRAWING), max_size=4),
+    drawing=st.lists(st.sampled_from(DRAWING), min_size=1, max_size=6),
+    after=st.lists(st.sampled_from(QUERIES + OTHER_OUTPUT + DRAWING), max_size=4),
 )
-def test_a_glance_at_a_flood_says_what_a_closer_look_says(
-    tail: bytes, before: list[bytes], paint: list[bytes], after: list[bytes]
+def test_the_fast_check_of_a_flood_equals_the_exact_check(
+    tail: bytes, before: list[bytes], drawing: list[bytes], after: list[bytes]
 ) -> None:
-    flood = b"".join(paint)
+    flood = b"".join(drawing)
     chunk = b"".join([*before, flood * (LONG_BYTES // len(flood) + 1), *after])
-    closer = b"\x05" in chunk or chunk.endswith(b"\x1b") or _has_query(tail + chunk, len(tail))
-    assert may_contain_query(tail, chunk) == closer
+    exact = b"\x05" in chunk or chunk.endswith(b"\x1b") or _has_query(tail + chunk, len(tail))
+    assert may_contain_query(tail, chunk) == exact
 
 
-@pytest.mark.parametrize("paint", PAINT, ids=repr)
-def test_a_flood_of_what_only_paints_is_glanced_over(paint: bytes) -> None:
-    assert _is_harmless(paint * LONG_BYTES)
-    assert not may_contain_query(b"", paint * LONG_BYTES)
+@pytest.mark.parametrize("drawing", DRAWING, ids=repr)
+def test_a_flood_that_only_draws_passes_the_fast_check(drawing: bytes) -> None:
+    assert _is_harmless(drawing * LONG_BYTES)
+    assert not may_contain_query(b"", drawing * LONG_BYTES)
 
 
-@pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: repr(question[:12]))
-def test_no_question_is_only_paint(question: bytes) -> None:
-    assert b"\x1b" not in question or not _is_harmless(b"\x1b[31m" + question + b"\x1b[0m")
+@pytest.mark.parametrize("query", QUERIES, ids=lambda query: repr(query[:12]))
+def test_no_query_passes_the_fast_check(query: bytes) -> None:
+    assert b"\x1b" not in query or not _is_harmless(b"\x1b[31m" + query + b"\x1b[0m")
 
 
 @pytest.mark.parametrize(
-    "silent",
+    "output",
     [
         b"plain text\r\n" * 100,
         b"\x1b[1;31mred\x1b[0m\x1b[K\r\n" * 100,
@@ -132,12 +136,12 @@ def test_no_question_is_only_paint(question: bytes) -> None:
         "grüße 日本".encode(),
     ],
 )
-def test_text_colours_and_titles_do_not_ask(silent: bytes) -> None:
-    assert not may_contain_query(b"", silent)
-    assert not may_contain_query(silent[-LOOK_BACK_BYTES:], silent)
+def test_text_colours_and_titles_are_not_queries(output: bytes) -> None:
+    assert not may_contain_query(b"", output)
+    assert not may_contain_query(output[-LOOK_BACK_BYTES:], output)
 
 
-def test_a_question_is_noticed_once() -> None:
+def test_a_query_is_detected_once() -> None:
     assert may_contain_query(b"", b"\x1b[6n")
     assert not may_contain_query(b"\x1b[6n", b"text")
     assert not may_contain_query(b"\x1b]11;?\x07", b"text")
@@ -152,7 +156,7 @@ def test_a_question_is_noticed_once() -> None:
         b"\x1bP" + b"?" * (1 << 20),
     ],
 )
-def test_nothing_takes_long_to_look_at(hostile: bytes) -> None:
-    begin = time.process_time()
+def test_hostile_output_is_checked_quickly(hostile: bytes) -> None:
+    start = time.process_time()
     may_contain_query(b"", hostile)
-    assert time.process_time() - begin < 2
+    assert time.process_time() - start < 2

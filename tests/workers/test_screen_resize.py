@@ -1,4 +1,4 @@
-"""A resize leaves the line of the cursor to the shell, which redraws its prompt after every one."""
+"""A resize does not rewrap the line of the cursor: the shell redraws its prompt after each resize."""
 
 import pytest
 
@@ -15,18 +15,18 @@ def screen_with(data: bytes, cols: int = COLS) -> ScreenEmulation:
 
 
 def redraw(rows_above: int) -> bytes:
-    """What readline prints after a resize: it clears the last row of its prompt and prints it again."""
+    """Return what readline prints after a resize: it clears the rows of its prompt and prints it again."""
     return b"\r\x1b[K" + b"\x1b[A\r\x1b[K" * rows_above + PROMPT
 
 
-def test_a_prompt_that_no_longer_fits_is_there_once_after_the_shell_redrew_it() -> None:
+def test_a_prompt_that_no_longer_fits_is_shown_once_after_the_shell_redrew_it() -> None:
     emulation = screen_with(b"output\r\n" + PROMPT)
     emulation.resize(NARROW, ROWS)
     emulation.feed(redraw(0), 1)
     assert emulation.terminal.text().split() == ["output", "user@host:~/some/lon", "g/dir$"]
 
 
-def test_a_prompt_of_two_rows_overprints_nothing_when_the_terminal_gets_wider() -> None:
+def test_a_prompt_of_two_rows_overwrites_nothing_when_the_terminal_gets_wider() -> None:
     emulation = screen_with(b"output\r\n" + PROMPT, NARROW)
     emulation.resize(COLS, ROWS)
     emulation.feed(redraw(1), 1)
@@ -41,7 +41,7 @@ def test_lines_above_the_cursor_are_still_rewrapped() -> None:
 
 
 @pytest.mark.parametrize("cols", [NARROW, 2 * COLS])
-def test_the_pen_survives_the_change_of_the_line(cols: int) -> None:
+def test_the_text_style_is_kept_after_a_resize(cols: int) -> None:
     emulation = screen_with(b"\x1b[31m" + b"x" * (COLS + 3))
     emulation.resize(cols, ROWS)
     emulation.feed(b"red", 3)

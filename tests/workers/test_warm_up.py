@@ -1,4 +1,4 @@
-"""What the first terminal needs is there before a person opens it."""
+"""A server prepares for the first terminal before a user opens one."""
 
 import asyncio
 from pathlib import Path

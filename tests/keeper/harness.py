@@ -1,4 +1,4 @@
-"""A home with real keepers and real children, and everything a server would be told about them."""
+"""A data directory with real keepers and children, and everything that a server receives from them."""
 
 import asyncio
 import os
@@ -14,14 +14,14 @@ from bullpen.keeper.client import ChildKey, ExitRecord, Keeper, Keepers, Spawned
 from bullpen.keeper.frames import VERSION
 from bullpen.keeper.spool import SpoolReader
 
-PATIENCE = 60.0
+DEADLINE_SECONDS = 60.0
 ROOT = str(Path(sys.modules["bullpen"].__path__[0]).parent)
 
 
 def run_keeper(
     home: Path, name: str, version: int = VERSION, **env: str
 ) -> "subprocess.CompletedProcess[str]":
-    """Started by hand, of any version."""
+    """Start a keeper of any version, and wait until its start has succeeded or failed."""
     source = (
         "import bullpen.keeper.frames as frames; import sys;"
         "frames.VERSION = int(sys.argv.pop(1));"
@@ -32,36 +32,38 @@ def run_keeper(
         env=os.environ | {"PYTHONPATH": ROOT} | env,
         capture_output=True,
         text=True,
-        timeout=PATIENCE,
+        timeout=DEADLINE_SECONDS,
         check=False,
     )
 
 
-async def until(condition: Callable[[], object], what: str = "the condition") -> None:
-    """Waits for a fact, not for time."""
+async def wait_until(condition: Callable[[], object], description: str = "the condition") -> None:
+    """Wait until the condition is true, or fail with its description."""
     try:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(DEADLINE_SECONDS):
             while not condition():
                 await asyncio.sleep(0.002)
     except TimeoutError:
-        raise AssertionError(f"{what} did not come true in {PATIENCE} s") from None
+        raise AssertionError(f"{description} did not become true in {DEADLINE_SECONDS} s") from None
 
 
-def gone(pid: int) -> bool:
-    """Whether a process has ended, reaped or not."""
+def has_ended(pid: int) -> bool:
+    """Return whether a process has ended, reaped or not."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except (FileNotFoundError, ProcessLookupError):
         return True
 
 
-class House:
+class KeeperHarness:
+    """Starts children with real keepers, and records what the keepers report about them."""
+
     def __init__(self, home: Path) -> None:
         self.home = home
         self.ends: dict[tuple[str, int, str], int] = {}
         self.exits: dict[ChildKey, ExitRecord] = {}
         self.lost: list[ChildKey] = []
-        self.told = b""  # by notices themselves
+        self.noticed_output = b""  # output that notices themselves contained
         self.pids: set[int] = set()
         self.keepers: Keepers
         self._keeper_pids: set[int] = set()
@@ -72,39 +74,41 @@ class House:
         return self.keepers.current
 
     @asynccontextmanager
-    async def server(self) -> AsyncIterator[Keepers]:
-        """Connected like a server, with nothing known from before."""
+    async def connect(self) -> AsyncIterator[Keepers]:
+        """Connect to the keepers as a server does after its start."""
         self.ends.clear()
         self.exits.clear()
-        async with Keepers.open(self.home, self._output, self._exit, self.lost.extend) as self.keepers:
+        async with Keepers.open(self.home, self._on_output, self._on_exit, self.lost.extend) as self.keepers:
             self._keeper_pids |= {keeper.pid for keeper in self.keepers._keepers}
             yield self.keepers
 
     async def spawn(
-        self, argv: str | list[str], worker: str = "w", run: int = 1, *, tty: bool = True, **how: Any
+        self, argv: str | list[str], worker: str = "w", run: int = 1, *, tty: bool = True, **options: Any
     ) -> SpawnedChild:
-        """A child that runs a line of shell, or any program."""
-        how = {"nonce": f"{worker}.{run}", "env": {"PATH": os.environ["PATH"]}, "cwd": "/", **how}
+        """Start a child that runs a shell command (a string) or a program (a list)."""
+        options = {"nonce": f"{worker}.{run}", "env": {"PATH": os.environ["PATH"]}, "cwd": "/", **options}
         words = ["sh", "-c", argv] if isinstance(argv, str) else argv
-        spawned = await self.keepers.spawn(worker, run, argv=words, tty=tty, **how)
+        spawned = await self.keepers.spawn(worker, run, argv=words, tty=tty, **options)
         self.pids.add(spawned.pid)
         self._keeper_pids.add(self.keeper.pid)
         return spawned
 
-    async def python(self, source: str, worker: str = "w", run: int = 1, **how: Any) -> SpawnedChild:
-        return await self.spawn([sys.executable, "-I", "-S", "-c", source], worker, run, **how)
+    async def python(self, source: str, worker: str = "w", run: int = 1, **options: Any) -> SpawnedChild:
+        return await self.spawn([sys.executable, "-I", "-S", "-c", source], worker, run, **options)
 
-    async def exited(self, worker: str = "w", run: int = 1) -> ExitRecord:
-        await until(lambda: (worker, run) in self.exits, f"the exit of {worker}/{run}")
+    async def wait_for_exit(self, worker: str = "w", run: int = 1) -> ExitRecord:
+        await wait_until(lambda: (worker, run) in self.exits, f"the exit of {worker}/{run}")
         return self.exits[worker, run]
 
-    async def says(self, text: bytes, worker: str = "w", run: int = 1, stream: str = "out") -> bytes:
-        """What a child has said once it has said `text`."""
-        await until(lambda: text in self.said(worker, run, stream), f"{text!r}")
-        return self.said(worker, run, stream)
+    async def wait_for_output(
+        self, text: bytes, worker: str = "w", run: int = 1, stream: str = "out"
+    ) -> bytes:
+        """Wait until the output of a child contains `text`, and return all its output."""
+        await wait_until(lambda: text in self.output(worker, run, stream), f"{text!r}")
+        return self.output(worker, run, stream)
 
-    def said(self, worker: str = "w", run: int = 1, stream: str = "out") -> bytes:
-        """All that is kept of what a child said."""
+    def output(self, worker: str = "w", run: int = 1, stream: str = "out") -> bytes:
+        """Return the output of a child that its spool has."""
         reader = self.reader(worker, run, stream)
         pieces, offset = [], reader.start
         while piece := reader.read(offset, 1 << 20):
@@ -117,7 +121,7 @@ class House:
         return SpoolReader(self.home / "spool" / worker / str(run) / stream)
 
     def close(self) -> None:
-        """Ends what was started here and nothing else."""
+        """Kill the children and keepers that were started here."""
         for pid in self.pids:
             with suppress(ProcessLookupError):
                 os.killpg(pid, signal.SIGKILL)
@@ -125,13 +129,13 @@ class House:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
 
-    def _output(self, worker: str, run: int, stream: str, end: int, last: bytes) -> None:
-        assert end > self.ends.get((worker, run, stream), -1), "a notice always brings something new"
+    def _on_output(self, worker: str, run: int, stream: str, end: int, last: bytes) -> None:
+        assert end > self.ends.get((worker, run, stream), -1), "a notice reported no growth"
         self.ends[worker, run, stream] = end
         if last:
-            self.told += last
+            self.noticed_output += last
             reader = self.reader(worker, run, stream)
-            assert reader.read(end - len(last), len(last)) == last, "what a notice says stands in the spool"
+            assert reader.read(end - len(last), len(last)) == last, "a notice has other bytes than the spool"
 
-    def _exit(self, exit_: ExitRecord) -> None:
+    def _on_exit(self, exit_: ExitRecord) -> None:
         self.exits[exit_.worker, exit_.run] = exit_

@@ -1,4 +1,4 @@
-"""A stream whose words come from a pipe that the test holds."""
+"""An output stream that reads from a pipe of the test."""
 
 import os
 from pathlib import Path
@@ -9,7 +9,7 @@ from bullpen.keeper.stream import OutputStream
 
 
 def pipe_stream(directory: Path, loop: EventLoop, *, on_terminal: bool = True) -> tuple[OutputStream, int]:
-    """One that may take itself for a terminal's, and where its words come from."""
+    """Return a stream of a terminal or a pipe, and the descriptor to which the test writes its output."""
     out, end = os.pipe()
     directory.mkdir()
     spool = SpoolWriter(os.open(directory, os.O_RDONLY))
