@@ -6,6 +6,7 @@ import resource
 import signal
 import stat
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -32,19 +33,19 @@ async def test_job_control_works(connected: KeeperHarness) -> None:
     for n, (key, answer) in enumerate(zip(keys, answers, strict=True), 1):
         assert await connected.keeper.write("w", 1, "test", n, key) == n
         await connected.wait_for_output(answer)
-        sleep_expected = n in (1, 3)
-        await wait_until(
-            lambda expected=sleep_expected: _foreground_is_sleep(connected) == expected, key.decode()
-        )  # type: ignore[misc]
+        is_expected = partial(_is_sleep_in_foreground, connected, n in (1, 3))
+        await wait_until(is_expected, key.decode())
     assert (await connected.wait_for_exit()).code == 5
     assert b"no job control" not in connected.output()
 
 
-def _foreground_is_sleep(harness: KeeperHarness) -> bool:
+def _is_sleep_in_foreground(harness: KeeperHarness, expected: bool) -> bool:
+    """Return whether `sleep` is in the foreground of the terminal, or is not, as expected."""
     [shell] = harness.pids
     try:
         group = int(Path(f"/proc/{shell}/stat").read_text().rpartition(")")[2].split()[5])
-        return group != shell and Path(f"/proc/{group}/comm").read_text() == "sleep\n"
+        is_sleep = group != shell and Path(f"/proc/{group}/comm").read_text() == "sleep\n"
+        return is_sleep == expected
     except (FileNotFoundError, ProcessLookupError):
         return False
 

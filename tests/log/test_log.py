@@ -20,7 +20,8 @@ from bullpen.domain.events import (
 )
 from bullpen.domain.ids import new_id
 from bullpen.domain.snapshot import Snapshot, fold_all
-from bullpen.log.log import AlreadyAnswered, Change, Consumed, OutboxLine, PendingAnswer, SessionLog
+from bullpen.log.log import AlreadyAnswered, Change, Consumed, OutboxLine, SessionLog
+from bullpen.store.answers import PendingAnswer
 from bullpen.store.append import StoredAnswer
 from bullpen.store.events import EventStore
 from support.stories import START, said, spawning, texts

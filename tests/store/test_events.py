@@ -156,7 +156,7 @@ def snapshot_schema_hash() -> str:
 
 def test_the_schema_number_of_saved_snapshots_is_raised_when_the_snapshot_changes() -> None:
     assert (saved_snapshots.SCHEMA, snapshot_schema_hash()) == SNAPSHOT_SCHEMA, (
-        "the snapshot has changed: raise SCHEMA in store/saved_snapshots.py and set the new pair in SNAPSHOT_SCHEMA"
+        "the snapshot has changed: raise SCHEMA in store/saved_snapshots.py and set SNAPSHOT_SCHEMA here"
     )
 
 

@@ -10,7 +10,7 @@ from bullpen.web.errors import STATUS, error_body
 from bullpen.web.rest.openapi import describe
 from bullpen.wire.json import decode
 from docs.protocol_page import REST, Section
-from docs.test_protocol import nameless
+from docs.test_protocol import without_parameter_names
 
 DOCUMENT = describe(every_route())
 OPERATIONS = {
@@ -45,13 +45,13 @@ def test_each_operation_describes_what_the_gate_its_parameters_and_the_database_
 
 @pytest.mark.parametrize("section", REST, ids=lambda section: section.name)
 def test_each_error_that_the_protocol_names_for_a_route_is_described(section: Section) -> None:
-    path = nameless(section.path)
+    path = without_parameter_names(section.path)
     if path in NOT_DESCRIBED:
         return
     (operation,) = [
         operation
         for (method, its_path), operation in OPERATIONS.items()
-        if (method, nameless(its_path)) == (section.method, path)
+        if (method, without_parameter_names(its_path)) == (section.method, path)
     ]
     named = {int(status) for status, _ in re.findall(r"\b([45]\d\d)\s+`(\w+)`", section.text)}
     assert named <= errors(operation)

@@ -95,7 +95,7 @@ class EventViewer:
     async def until(self, seq: int) -> list[dict[str, Any]]:
         """Follow the session until the event with this seq; return the events up to it."""
         async with (
-            self._conversation.server.socket(f"/ws/session/{self._talk.id}") as ws,
+            self._conversation.server.socket(f"/ws/session/{self._conversation.id}") as ws,
             asyncio.timeout(30),
         ):
             await ws.send(json.dumps({"type": "subscribe", "after": self._after}))
