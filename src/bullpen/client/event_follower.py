@@ -48,7 +48,7 @@ class EventFollower:
                         yield event
 
     def _admit(self, events: list[Event]) -> Iterator[Event]:
-        """Yield the events that were not yielded before; a reconnection repeats some."""
+        """Yield the events that were not yielded before; raise ReconnectNeeded if one is missing."""
         for event in events:
             if event.seq <= self.seq:
                 continue
@@ -58,7 +58,7 @@ class EventFollower:
             yield event
 
     async def _catch_up(self, seq: int) -> AsyncIterator[Event]:
-        """Yield the events up to `seq`, which the server replaced by a snapshot."""
+        """Fetch and yield the events up to `seq`, which the server replaced by a snapshot."""
         while self.seq < seq:
             page = await self._fetch_page(self.seq)
             if not page.events:

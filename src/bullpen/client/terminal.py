@@ -108,7 +108,7 @@ class Terminal:
             await self._incoming.put(Disconnected())
 
     async def _receive(self, socket: ClientConnection) -> None:
-        """Read frames until the program ends."""
+        """Queue received frames and note acknowledged input until the program ends."""
         while True:
             frame = frames.parse_frame(await socket.recv())
             if isinstance(frame, HistoryFrame):

@@ -204,6 +204,7 @@ class Keeper(asyncio.Protocol):
         await asyncio.shield(self.closed)
 
     async def close(self) -> None:
+        """Close the connection and wait for its end; the keeper and its children continue."""
         if self._transport is not None:
             self._transport.close()
             await self.wait_closed()

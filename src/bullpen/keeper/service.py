@@ -120,7 +120,7 @@ class KeeperService:
         return handler
 
     def _spawn(self, header: dict[str, Any], _body: bytes) -> dict[str, Any]:
-        """Handle SPAWN: start a child."""
+        """Handle SPAWN: start a child, and reply with its pid, start time and terminal."""
         request = SpawnRequest(header)
         try:
             child = self._children.spawn(request)
@@ -182,6 +182,7 @@ class KeeperService:
         self._send_exit(child)
 
     def _send_exit(self, child: Child) -> None:
+        """Report an ended child to the server, if one is connected."""
         if self._server is not None and child.exit is not None:
             exit_ = {"worker": child.worker, "run": child.run, **child.exit, "ends": child.ends}
             self._server.send(encode(Tag.EXIT, exit_))

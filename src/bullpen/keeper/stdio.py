@@ -46,6 +46,7 @@ class PtyStdio:
         ]
 
     def resize(self, cols: int, rows: int) -> None:
+        """Set the window size of the terminal; the kernel then signals the program."""
         with _as_os_error():
             termios.tcsetwinsize(self._slave, (rows, cols))
         self.size = (cols, rows)

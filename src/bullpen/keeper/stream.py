@@ -215,6 +215,7 @@ class OutputStream:
         self._end()
 
     def close(self) -> None:
+        """Stop reading, complete the index, and report the end; does nothing after the end."""
         if not self.ended:
             self._loop.unwatch(self._fd)
             os.close(self._fd)

@@ -86,6 +86,7 @@ class TerminalTrack:
         return self._times[index]
 
     def read(self, index: int) -> Moment:
+        """Return the output at an index, with the new window size if it changes there."""
         offset, end = self._offsets[index], self._end_offset(index)
         cols, rows = divmod(self._sizes[index], 1 << 16)
         size = (cols, rows) if cols else None

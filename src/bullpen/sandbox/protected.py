@@ -127,7 +127,7 @@ class _PathSet:
         return any(path == place or path.startswith(f"{place}/") for place in self._real_paths)
 
     def among(self, entries: Iterable[os.stat_result]) -> frozenset[Inode]:
-        """Return the places, and the protected ones among entries of a directory that have more names."""
+        """Return the inodes of the protected places, and of entries that are hard links into them."""
         inodes = frozenset(self._mounts())
         devices = {device for device, _ in inodes}
         may_hide = [entry for entry in entries if entry.st_dev in devices and _has_more_names(entry)]

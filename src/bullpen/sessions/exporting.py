@@ -59,6 +59,7 @@ class SessionExport:
             yield event_lines(encoded_events)
 
     async def _markdown(self) -> AsyncIterator[bytes]:
+        """Yield the conversation as Markdown, page by page."""
         markdown = MarkdownWriter()
         async for encoded_events in self._pages():
             yield "".join(markdown.feed(read_event(decode(encoded))) for encoded in encoded_events).encode()
@@ -76,7 +77,10 @@ class SessionExport:
         yield out.close()
 
     async def _pages(self) -> AsyncIterator[list[bytes]]:
-        """Yield pages of encoded events up to the head at the start, redacted if requested."""
+        """Yield pages of encoded events up to the head at the start, redacted if requested.
+
+        Raise NotFound if the session is purged meanwhile.
+        """
         store: EventStore = self._services.store
         done, head = 0, self._snapshot.last_seq
         while done < head:

@@ -31,6 +31,7 @@ class Ballast:
             return False
 
     def _exists(self) -> bool:
+        """Return whether the file exists with its full size."""
         try:
             return self.path.stat().st_size == self.size
         except FileNotFoundError:
@@ -41,6 +42,7 @@ class Ballast:
         return space.f_bavail * space.f_frsize >= 2 * self.size
 
     def _create(self) -> bool:
+        """Create the file with all its blocks allocated; return True."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
         descriptor = os.open(self.path, flags, 0o600)
         try:

@@ -52,7 +52,10 @@ class DatabaseWriter:
         self._thread.start()
 
     def submit(self, kind: JobKind, item: Any, patient: bool = False) -> asyncio.Future[Any]:
-        """Queue a database job; it is written even if the caller stops waiting."""
+        """Queue a database job and return its future; the job is written even if the caller stops waiting.
+
+        While it is unknown whether the last transaction was committed, a `patient` job waits and others fail.
+        """
         job = WriteJob(kind, item, patient, self._loop.create_future())
         with self._changed:
             if self._closing:

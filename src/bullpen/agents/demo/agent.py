@@ -91,11 +91,13 @@ class DemoAgent:
                 self._change_setting(request, params, session)
 
     def _handle_notification(self, notification: Notification, params: dict[str, Any]) -> None:
+        """Cancel the turn of the session that session/cancel names; ignore every other notification."""
         turn = self._turns.get(str(params.get("sessionId")))
         if notification.method == "session/cancel" and turn is not None:
             turn.cancel()
 
     def _initialize(self, request: Request, params: dict[str, Any]) -> None:
+        """Note the capabilities of the client, and answer with those of this agent."""
         offered = params.get("clientCapabilities")
         self._capabilities = offered if isinstance(offered, dict) else {}
         about = {"name": "bullpen-demo-agent", "title": "Demo", "version": __version__}
@@ -230,6 +232,7 @@ def _options(session: DemoConversation) -> list[dict[str, Any]]:
 
 
 def _select(id: str, name: str, category: str, value: str, choices: dict[str, str]) -> dict[str, Any]:
+    """Return an ACP configuration option with these choices, given as texts by value."""
     options = [{"value": key, "name": key.capitalize(), "description": text} for key, text in choices.items()]
     return {
         "id": id,

@@ -86,7 +86,10 @@ class AdmittedSocket:
 
 @asynccontextmanager
 async def admit(websocket: WebSocket, credentials: Credentials) -> AsyncIterator[AdmittedSocket]:
-    """Accept a socket, and close it with the right code when the block ends or its token is revoked."""
+    """Accept a socket, and close it with the right code when the block ends or its token is revoked.
+
+    The body is cancelled when the token is revoked.
+    """
     await websocket.accept()
     socket = AdmittedSocket(websocket, websocket.scope["principal"])
     task = asyncio.current_task()

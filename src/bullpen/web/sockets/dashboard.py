@@ -85,6 +85,7 @@ class DashboardSocket:
         await self._socket.send({"type": "inbox", "items": [inbox_json(item) for item in items]})
 
     async def _send_heartbeats(self) -> None:
+        """Send a heartbeat at a fixed interval, so that the client notices a dead connection."""
         while True:
             await asyncio.sleep(intervals().heartbeat)
             await self._socket.send({"type": "heartbeat"})

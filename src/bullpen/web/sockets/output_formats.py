@@ -33,6 +33,7 @@ class JsonFormat:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     async def send_output(self, socket: AdmittedSocket, offset: int, data: bytes) -> None:
+        """Send the complete characters; keep the bytes of an incomplete one for the next call."""
         held = len(self._decoder.getstate()[0])
         if text := self._decoder.decode(data):
             await socket.send({"type": "output", "offset": offset - held, "data": text})
