@@ -32,7 +32,7 @@ class EventFollower:
         return self._link.listen(self._read_events)
 
     async def _read_events(self, socket: ClientConnection) -> AsyncIterator[Event]:
-        """Yield the new events that one connection receives."""
+        """Subscribe after the last yielded event, and yield the events that one connection receives."""
         if self._looking:
             await socket.send(msgspec.json.encode({"type": "looking", "visible": True}).decode())
         await socket.send(msgspec.json.encode({"type": "subscribe", "after": self.seq}).decode())

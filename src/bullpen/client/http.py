@@ -93,7 +93,7 @@ class ConnectionPool:
         return None
 
     async def _open(self) -> "_Connection":
-        """Open a connection, or raise ConnectFailed."""
+        """Open a connection with TCP keepalive, or raise ConnectFailed."""
         url = self._url
         try:
             async with asyncio.timeout(_CONNECT_SECONDS):

@@ -144,7 +144,7 @@ class Terminal:
         self._run = history.run
 
     async def _send(self, socket: ClientConnection) -> None:
-        """Send sizes, input and acknowledgements on one connection."""
+        """Send sizes, input and acknowledgements on one connection, whenever there is something to send."""
         sent = 0
         size: tuple[int, int] | None = None
         while True:

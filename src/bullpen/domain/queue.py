@@ -350,5 +350,6 @@ def _titled_item(item: QueueItem, fact: QueueTitled) -> QueueItem:
 
 
 def _with_item_changed(queue: Queue, item_id: str, **changes: str) -> Queue:
+    """Return the queue with other field values in one item."""
     items = tuple(replace(item, **changes) if item.id == item_id else item for item in queue.items)
     return replace(queue, items=items)

@@ -95,6 +95,7 @@ async def _finish_start(start: Coroutine[Any, Any, asyncio.subprocess.Process]) 
 
 
 def _kill_started(starting: asyncio.Future[asyncio.subprocess.Process]) -> None:
+    """Kill a process whose start has just ended, unless the start failed."""
     if not starting.cancelled() and starting.exception() is None:
         _kill_group(starting.result())
 

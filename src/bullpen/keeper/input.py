@@ -107,6 +107,7 @@ class NumberedInput:
             self._loop.call_later(RETRY_SECONDS, self._retry)
 
     def _retry(self) -> None:
+        """Watch the descriptor again after a pause."""
         self._retrying = False
         self._update_watch()
 

@@ -51,6 +51,7 @@ class Timer:
         self.call: Callable[[], None] | None = call
 
     def cancel(self) -> None:
+        """Prevent the call; the loop drops the timer when its time comes."""
         self.call = None
 
 
@@ -94,6 +95,7 @@ class EventLoop:
         self._urgent.register(fd, READABLE)
 
     def change_mask(self, fd: int, mask: int) -> None:
+        """Change the events for which a watched descriptor is reported."""
         self._epoll.modify(fd, mask)
 
     def watches(self, fd: int) -> bool:

@@ -109,6 +109,7 @@ class ServerConnection:
             self._delay_timer = self._loop.call_later(_MAX_DELAY_SECONDS, self._end_delay)
 
     def _end_delay(self) -> None:
+        """Let the delayed frames be sent after this iteration of the loop."""
         self.needs_flush = True
 
     def _queue_delayed(self) -> None:

@@ -79,10 +79,11 @@ class KeeperService:
         self._schedule_idle_end()
 
     def _on_connect(self, connected: socket.socket) -> None:
+        """Receive the frames of a server that has connected; when it is gone, wait for the next one."""
         self._connection = ServerConnection(connected, self._loop, self._on_frame, self._await_server)
 
     def _on_frame(self, tag: int, header: dict[str, Any], body: bytes) -> None:
-        """Handle one frame of the server."""
+        """Handle one frame of the server. The reply to a write is delayed, to be sent with the echo."""
         assert self._connection is not None
         if tag == Tag.WRITE and self._server is not None:
             # The reply can be sent together with the echo of the child.

@@ -160,7 +160,10 @@ class SessionLog:
         self.paced_growth.announce(self.head)
 
     def _plan(self, change: Change) -> Append:
-        """Return the numbered and folded events of a change."""
+        """Return the append of a change: its drafts as numbered events, folded into the next snapshot.
+
+        Nothing is stored yet. Raise Conflict if a fact is not allowed now.
+        """
         snapshot = self.snapshot
         now = max(clock.now_ms(), snapshot.updated_at)
         entries = []

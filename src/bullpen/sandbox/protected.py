@@ -124,6 +124,7 @@ class _PathSet:
         return bool(same_device) and may_hide and not inodes.isdisjoint(self._inodes_below(chain[:1]))
 
     def is_below(self, path: str) -> bool:
+        """Return whether a real path is one of the places or below one."""
         return any(path == place or path.startswith(f"{place}/") for place in self._real_paths)
 
     def among(self, entries: Iterable[os.stat_result]) -> frozenset[Inode]:
@@ -237,6 +238,7 @@ def _absent() -> Iterator[None]:
 
 
 def _require_absent(error: OSError) -> None:
+    """Ignore an error which says that a path does not exist; raise every other one."""
     if error.errno not in _ABSENT:
         raise error
 

@@ -55,6 +55,7 @@ class SessionExport:
                 return _from_thread(self._cast(self._terminal(worker_id)))
 
     async def _jsonl(self) -> AsyncIterator[bytes]:
+        """Yield the events as JSON lines with checksums, page by page."""
         async for encoded_events in self._pages():
             yield event_lines(encoded_events)
 

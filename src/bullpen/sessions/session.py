@@ -321,9 +321,11 @@ class Session:
         return await self._prompting.edit(item_id, changes)
 
     async def remove_queued(self, item_id: str) -> None:
+        """Remove a queued message."""
         await self._change_queue(lambda items: queue.remove(items, item_id))
 
     async def clear_queue(self) -> None:
+        """Remove all queued messages."""
         await self._change_queue(queue.clear)
 
     async def move_queued(
@@ -354,6 +356,7 @@ class Session:
         await self._change_queue(lambda items: queue.pause(items, "a person paused it"), answer)
 
     async def resume_queue(self, answer: PendingAnswer[Snapshot] | None = None) -> None:
+        """Let the queue send its messages again."""
         await self._change_queue(queue.resume, answer)
 
     async def set_queue_settings(self, settings: QueueSettings) -> QueueSettings:

@@ -58,6 +58,7 @@ async def _choose_free_name(
 
 
 def _is_name_used(git_dirs: GitDirectories, name: str) -> bool:
+    """Return whether the name is reserved, or a file exists where its worktree would be."""
     return name == MAIN or any(os.path.lexists(path) for path in _candidate_paths(git_dirs, name))
 
 

@@ -38,6 +38,7 @@ class Ballast:
             return False
 
     def _has_room(self) -> bool:
+        """Return whether the disk has twice the size of the reserve."""
         space = os.statvfs(self.path.parent)
         return space.f_bavail * space.f_frsize >= 2 * self.size
 

@@ -179,7 +179,7 @@ def _seq_at(connection: Connection, session_id: str, time: int, head: int) -> in
 
 
 def _read_wires(connection: Connection, query: Select[Any], max_bytes: int | None) -> list[bytes]:
-    """Return the JSON of events until they exceed `max_bytes`."""
+    """Return the JSON of events; end after the one with which they exceed `max_bytes`."""
     wires: list[bytes] = []
     size = 0
     # In small portions: a thousand events may be a few kilobytes or fill the memory.

@@ -185,7 +185,7 @@ class ChildHandles:
     @classmethod
     @asynccontextmanager
     async def open(cls, home: Path) -> AsyncIterator["ChildHandles"]:
-        """Connect to the keepers and adopt their children."""
+        """Connect to the keepers and adopt their children; those that ended meanwhile have `ended` set."""
         self = cls(home)
         async with Keepers.open(home, self._on_output, self._on_exit, self._on_lost) as keepers:
             self._keepers = keepers
@@ -202,6 +202,7 @@ class ChildHandles:
         await _translate_errors(self._keepers.accepting_keeper())
 
     def get(self, worker_id: str, run: int) -> ChildHandle | None:
+        """Return the child of a run, or None if no keeper has it."""
         return self._children.get((worker_id, run))
 
     def all(self) -> list[ChildHandle]:

@@ -151,6 +151,7 @@ class DemoTurn:
             await self.say("All right, keep it to yourself.")
 
     def _show_picture(self) -> None:
+        """Send a small picture as a part of the answer."""
         content = {"type": "image", "mimeType": "image/png", "data": PICTURE}
         self.update({"sessionUpdate": "agent_message_chunk", "content": content})
 

@@ -36,6 +36,7 @@ class AdmittedSocket:
         self.principal = principal
 
     async def send(self, message: dict[str, Any]) -> None:
+        """Send a message as JSON text."""
         await self.send_text(encode(message))
 
     async def send_text(self, encoded: bytes) -> None:

@@ -282,6 +282,7 @@ class RunStream:
             self._wake_up()
 
     def _on_resize(self) -> None:
+        """Let the sender send the changed size, or its changed owner."""
         self._size_sent = False
         self._wake_up()
 

@@ -28,7 +28,7 @@ _frames: WeakKeyDictionary[EventBatch, Frame] = WeakKeyDictionary()
 
 @router.websocket("/ws/session/{session_id}", dependencies=[Depends(allow_delegate(Scope.VIEW))])
 async def session_socket(websocket: WebSocket, session_id: str) -> None:
-    """Accept a client that follows a session."""
+    """Accept a client that follows a session; while it is connected, it counts as a viewer."""
     context = context_of(websocket)
     async with admit(websocket, context.credentials) as socket:
         session = await context.sessions.get(session_id)
@@ -58,7 +58,7 @@ class SessionSocket:
         self._following: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
-        """Serve the socket until the client disconnects."""
+        """Handle messages one by one until the client disconnects; answer a failed one with an error."""
         async with socket_tasks() as tasks:
             heartbeat = tasks.create_task(self._send_heartbeats())
             async for message in self._socket.messages():
@@ -83,6 +83,7 @@ class SessionSocket:
                 await self._socket.send({"type": "ack", "id": message.get("id"), **done})
 
     def _unsubscribe(self) -> None:
+        """Stop sending events, if the client has subscribed."""
         if self._following is not None:
             self._following.cancel()
 
