@@ -74,7 +74,7 @@ class Config:
 
 
 def _path(value: Any) -> Path:
-    """Parse a path; `~` is expanded."""
+    """Parse a path; `~` is expanded. Like every parser here, raise ValueError with the end of a sentence."""
     if not isinstance(value, str) or not value:
         raise ValueError("must be a path")
     return Path(value).expanduser().absolute()

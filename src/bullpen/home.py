@@ -58,7 +58,7 @@ def hold(home: Path) -> Iterator[None]:
 
 
 def is_held(home: Path) -> bool:
-    """Return whether a server holds the directory."""
+    """Return whether a server holds the lock of the directory."""
     try:
         lock = os.open(home / LOCK, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError:

@@ -96,11 +96,13 @@ class PrivateFile(RotatingFileHandler):
         )
 
     def _open(self) -> Any:
+        """Open the file for appending with mode 0600; refuse a symlink."""
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         descriptor = os.open(self.baseFilename, flags, 0o600)
         return os.fdopen(descriptor, "a", encoding=self.encoding)
 
     def handleError(self, record: logging.LogRecord) -> None:
+        """Write one line to stderr instead of a traceback when the file cannot be written."""
         sys.stderr.write(f"cannot write {self.baseFilename}: {sys.exc_info()[1]}\n")
 
 

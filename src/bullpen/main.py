@@ -117,7 +117,7 @@ def _check_certificate(config: Config) -> None:
 
 
 async def _serve(config: Config, open_browser: bool, owner: fence.FenceOwner) -> None:
-    """Run the server on the event loop until a signal or the loss of the database."""
+    """Run the server until a signal; raise the error of the database if it is lost to another server."""
     loop = asyncio.get_running_loop()
     loop.set_default_executor(default_pool())
     logs.report_escapes(loop)

@@ -41,7 +41,7 @@ class AgentRegistry:
                 log.warning("an agent definition is skipped", agent=agent_id, problem=str(error))
 
     def remove(self, agent_id: str) -> None:
-        """Remove a definition that was added by REST; a file or built-in one of this id is used again."""
+        """Remove a definition added by REST, or raise NotFound; a file or built-in one applies again."""
         if agent_id not in self._added:
             raise NotFound(f"no agent {agent_id} was added")
         del self._added[agent_id]

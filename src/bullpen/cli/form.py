@@ -106,7 +106,10 @@ def form_content(fields: Sequence[FormField], texts: Mapping[str, str]) -> dict[
 
 
 def _field_value(field: FormField, text: str | None) -> Any:
-    """Return the value of a text or, without one, the default; None if there is no value."""
+    """Parse a typed text; without one, return the default, or None for an optional field.
+
+    Raise Invalid if a required field has neither.
+    """
     if text:
         return field.parse(text)
     if field.default is not None:

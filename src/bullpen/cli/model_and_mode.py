@@ -77,7 +77,7 @@ async def _wait_for_consent(client: Client, worker: Worker, seq: int, setting: s
 
 
 def _is_answer(event: Event, worker: Worker) -> bool:
-    """Return whether an event is the agent's answer to a model or mode."""
+    """Return whether an event is the agent's answer to a request that set its model or mode."""
     is_ours = event.type == "request_answered" and event.worker_id == worker.id
     return is_ours and isinstance(event.data, dict) and event.data.get("method") in _SETTING_METHODS
 

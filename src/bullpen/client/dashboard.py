@@ -24,7 +24,7 @@ class Dashboard:
         return self._link.listen(self._read_news)
 
     async def _read_news(self, socket: ClientConnection) -> AsyncIterator[News]:
-        """Yield what one connection receives."""
+        """Yield the news of one connection; fetch the list of sessions by REST if it is too long."""
         while True:
             message = msgspec.json.decode(await socket.recv())
             self._link.reset_backoff()

@@ -88,7 +88,7 @@ class ServerDiscovery:
         return url.rstrip("/"), pid
 
     def _read_token(self, url: str) -> str:
-        """Return the token of the local server; never for a server of another machine."""
+        """Return the token of the local server, or raise Unauthorized; never send it to another machine."""
         if self._url and not _is_loopback(url):
             raise Unauthorized(f"set BULLPEN_TOKEN to a token of the server at {url}")
         try:

@@ -32,7 +32,7 @@ class EventFollower:
         return self._link.listen(self._read_events)
 
     async def _read_events(self, socket: ClientConnection) -> AsyncIterator[Event]:
-        """Yield the new events that one connection receives."""
+        """Subscribe after the last yielded event, and yield the events that one connection receives."""
         if self._looking:
             await socket.send(msgspec.json.encode({"type": "looking", "visible": True}).decode())
         await socket.send(msgspec.json.encode({"type": "subscribe", "after": self.seq}).decode())
@@ -48,7 +48,7 @@ class EventFollower:
                         yield event
 
     def _admit(self, events: list[Event]) -> Iterator[Event]:
-        """Yield the events that were not yielded before; a reconnection repeats some."""
+        """Yield the events that were not yielded before; raise ReconnectNeeded if one is missing."""
         for event in events:
             if event.seq <= self.seq:
                 continue
@@ -58,7 +58,7 @@ class EventFollower:
             yield event
 
     async def _catch_up(self, seq: int) -> AsyncIterator[Event]:
-        """Yield the events up to `seq`, which the server replaced by a snapshot."""
+        """Fetch and yield the events up to `seq`, which the server replaced by a snapshot."""
         while self.seq < seq:
             page = await self._fetch_page(self.seq)
             if not page.events:

@@ -93,7 +93,7 @@ class ConnectionPool:
         return None
 
     async def _open(self) -> "_Connection":
-        """Open a connection, or raise ConnectFailed."""
+        """Open a connection with TCP keepalive, or raise ConnectFailed."""
         url = self._url
         try:
             async with asyncio.timeout(_CONNECT_SECONDS):
@@ -115,7 +115,7 @@ class _Connection:
         self.idle_since = 0.0
 
     async def send(self, message: bytes, stall_seconds: float) -> HttpResponse:
-        """Send a request and return its answer once the head of the answer has arrived."""
+        """Send a request; return the answer once its head has arrived, or raise BrokenConnection."""
         self._writer.write(message)
         try:
             async with asyncio.timeout(stall_seconds):

@@ -39,7 +39,10 @@ class QuestionClient:
         return f"{asked.seq}.{asked.id}"
 
     async def wait_for_answer(self, ticket: str, seconds: float) -> AskedQuestionState:
-        """Return the state of a question once it is answered, or after `seconds`."""
+        """Return the state of a question once it is answered, or after `seconds`.
+
+        Raise Invalid if the ticket is malformed.
+        """
         seq, dot, id = ticket.partition(".")
         if not (seq.isascii() and seq.isdecimal() and dot):
             raise Invalid(f"{ticket} is not a ticket of a question")

@@ -24,7 +24,10 @@ class ReceivedFrames:
         self._room = asyncio.Event()
 
     def remove_known(self, frame: Frame) -> Frame | None:
-        """Return the part of a frame that was not received before; None if all of it was."""
+        """Return the part of a frame that was not received before; None if all of it was.
+
+        Note the new position in the output. Raise MissingOutput if bytes before the frame are missing.
+        """
         if isinstance(frame, HistoryFrame):
             self.position = frame.offset
             return frame

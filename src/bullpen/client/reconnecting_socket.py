@@ -83,7 +83,7 @@ class ReconnectingSocket:
             raise error from None
 
     async def _open(self, server: ServerAddress) -> ClientConnection:
-        """Make one attempt to connect."""
+        """Make one attempt to connect; never through a proxy, which would receive the token."""
         scheme, rest = server.url.split("://", 1)
         secure = scheme == "https"
         return await connect(

@@ -44,7 +44,7 @@ class HttpResponse:
         return self._complete and self._keeps_alive and not self._has_excess
 
     async def read_head(self) -> None:
-        """Read the status and the headers."""
+        """Read the status and the headers, or raise BrokenConnection if they are too long."""
         read = 0
         while not self._has_head:
             if read > _MAX_HEAD_BYTES:
@@ -71,7 +71,7 @@ class HttpResponse:
         return bytes(body)
 
     async def _feed(self) -> int:
-        """Read the next bytes and parse them; return their number."""
+        """Read and parse the next bytes; return their number, 0 at the end, or raise BrokenConnection."""
         try:
             async with asyncio.timeout(self._stall_seconds):
                 data = await self._reader.read(_READ_BYTES)

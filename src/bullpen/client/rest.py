@@ -105,7 +105,10 @@ class RestClient:
 
     @asynccontextmanager
     async def stream(self, request: RestRequest) -> AsyncIterator[HttpResponse]:
-        """Send a request once, and yield the answer while it arrives."""
+        """Send a request once, without a retry, and yield the answer while it arrives.
+
+        An error answer is read whole and raised.
+        """
         try:
             pool, call = await self._prepare(request)
             async with pool.send(call) as response:

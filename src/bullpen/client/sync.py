@@ -21,7 +21,7 @@ Result = TypeVar("Result")
 def _waiting(
     method: Callable[Concatenate[Client, Params], Coroutine[Any, Any, Result]],
 ) -> Callable[Concatenate["SyncClient", Params], Result]:
-    """Return a blocking version of a method of Client."""
+    """Return a blocking version of a method of Client, which runs in the thread of the event loop."""
 
     @wraps(method)
     def call(self: "SyncClient", /, *args: Params.args, **kwargs: Params.kwargs) -> Result:

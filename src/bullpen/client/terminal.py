@@ -108,7 +108,7 @@ class Terminal:
             await self._incoming.put(Disconnected())
 
     async def _receive(self, socket: ClientConnection) -> None:
-        """Read frames until the program ends."""
+        """Queue received frames and note acknowledged input until the program ends."""
         while True:
             frame = frames.parse_frame(await socket.recv())
             if isinstance(frame, HistoryFrame):
@@ -144,7 +144,7 @@ class Terminal:
         self._run = history.run
 
     async def _send(self, socket: ClientConnection) -> None:
-        """Send sizes, input and acknowledgements on one connection."""
+        """Send sizes, input and acknowledgements on one connection, whenever there is something to send."""
         sent = 0
         size: tuple[int, int] | None = None
         while True:

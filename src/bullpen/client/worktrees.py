@@ -49,7 +49,7 @@ class WorktreeCalls:
         return await self._rest.call(Worktree, request)
 
     async def _last_trashed(self, repo_id: str, name: str) -> TrashedWorktree:
-        """Return the newest removed worktree with a name."""
+        """Return the newest removed worktree with this name, or raise NotFound."""
         trash = (await self.worktrees(repo_id)).trash
         found = [each for each in trash if each.name == name]
         if not found:

@@ -51,7 +51,10 @@ class AddWorker(Struct, frozen=True, kw_only=True):
 
 
 def add_worker(snapshot: Snapshot, order: AddWorker) -> Draft:
-    """Return the draft that starts a new worker, or the next run of the worker that holds the role."""
+    """Return the draft that starts a new worker, or the next run of the worker that holds the role.
+
+    Raise Conflict if the session has ended, or a worker of another type holds the role.
+    """
     require_active(snapshot)
     _check_order(order)
     name = check_text("name", order.name or order.type.capitalize(), MAX_ROLE_LENGTH)

@@ -81,6 +81,7 @@ class OpaqueAgentData:
 
     @classmethod
     def from_data(cls, data: Any) -> Self:
+        """Return the fact with stored data, which is the agent's object itself and not a struct of fields."""
         if not isinstance(data, dict):
             raise msgspec.ValidationError(f"{cls.type} is an object")
         return cls(call=data)  # type: ignore[call-arg]

@@ -103,7 +103,7 @@ def _terminal_prompts(snapshot: Snapshot) -> list[InboxItem]:
 
 
 def _item(snapshot: Snapshot, worker: Worker, **fields: Any) -> InboxItem:
-    """Return an inbox item about a worker."""
+    """Return an inbox item about a worker, with the data of its session and these other fields."""
     return InboxItem(
         session_id=snapshot.id,
         session_title=snapshot.title,

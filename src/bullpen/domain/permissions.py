@@ -25,7 +25,7 @@ def answer_permission(
 
 
 def find_permission(snapshot: Snapshot, permission_id: str) -> tuple[str, OpenPermission]:
-    """Return the id of the worker that asked and its open permission."""
+    """Return an open permission and the id of the worker that asked for it; raise if it is not open."""
     for worker_id, conversation in snapshot.conversations.items():
         if open := conversation.permissions.get(permission_id):
             return worker_id, open
@@ -35,7 +35,10 @@ def find_permission(snapshot: Snapshot, permission_id: str) -> tuple[str, OpenPe
 def answer_question(
     snapshot: Snapshot, question_id: str, action: str, content: dict[str, Any] | None, by: str
 ) -> tuple[str, Question]:
-    """Return the id of the worker that asked and the fact with the answer to its form."""
+    """Return the id of the worker that asked and the fact with the answer.
+
+    Raise NotFound or Conflict if the question is not open.
+    """
     if action not in ACTIONS:
         raise Invalid(f"a question is answered with one of {', '.join(ACTIONS)}, not {action}")
     for worker_id, conversation in snapshot.conversations.items():

@@ -94,7 +94,10 @@ def route_prompt(snapshot: Snapshot, order: Prompt, now: int) -> PromptRoute:
 
 
 def find_addressee(snapshot: Snapshot, worker_id: str | None, role: str | None) -> Worker | None:
-    """Return the agent a request names, or the first agent of the session; None if there is no agent yet."""
+    """Return the agent that a request names, else the first agent; None if the session has no agent.
+
+    Raise NotFound for an unknown role, and Conflict if the named worker is not an agent.
+    """
     if worker_id is not None:
         worker = snapshot.worker(worker_id)
     elif role is not None:
@@ -110,7 +113,7 @@ def find_addressee(snapshot: Snapshot, worker_id: str | None, role: str | None) 
 
 
 def resolve_source(snapshot: Snapshot, source: ForwardSource) -> ForwardedFrom:
-    """Return the worker that a forward source names. It may have ended."""
+    """Return the worker that a forward source names; it may have ended. Raise Invalid if it names none."""
     if source.what not in FORWARDABLE:
         raise Invalid(f"what is passed on is one of {', '.join(FORWARDABLE)}, not {source.what}")
     if source.worker_id is None and source.role is None:
@@ -121,7 +124,7 @@ def resolve_source(snapshot: Snapshot, source: ForwardSource) -> ForwardedFrom:
 
 
 def with_forwarded_text(order: Prompt, origin: ForwardedFrom, content: str) -> Prompt:
-    """Return the prompt with the content of another worker appended to its text."""
+    """Return the prompt with content of another worker appended; raise Conflict if the content is empty."""
     forwardable = FORWARDABLE[origin.what]
     if not content.strip():
         raise Conflict(forwardable.empty.format(role=origin.role))

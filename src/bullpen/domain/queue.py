@@ -223,7 +223,7 @@ def default_title(item: QueueItem) -> Draft:
 
 
 def move(queue: Queue, item_id: str, direction: str) -> list[Draft]:
-    """Return the draft that moves a queued message one place up or down; none if it is at that end."""
+    """Return the draft that moves a message one place `up` or `down`; none if it is at that end."""
     queue.item(item_id)
     if direction not in DIRECTIONS:
         raise Invalid(f"a message moves up or down, not {direction}")
@@ -350,5 +350,6 @@ def _titled_item(item: QueueItem, fact: QueueTitled) -> QueueItem:
 
 
 def _with_item_changed(queue: Queue, item_id: str, **changes: str) -> Queue:
+    """Return the queue with other field values in one item."""
     items = tuple(replace(item, **changes) if item.id == item_id else item for item in queue.items)
     return replace(queue, items=items)

@@ -126,6 +126,7 @@ def _paths(call: dict[str, Any], arguments: dict[str, Any]) -> list[Any]:
 
 
 def _as_list(value: Any) -> list[Any]:
+    """Return the value if it is a list, else an empty list."""
     return value if isinstance(value, list) else []
 
 

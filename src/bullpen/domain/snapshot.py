@@ -277,7 +277,7 @@ def _first_run(event: Event, fact: WorkerSpawning) -> Worker:
 
 
 def _changed_worker(worker: Worker, event: Event) -> Worker:
-    """Return the worker after an event."""
+    """Return the worker after an event: its activity time, and its state, activity or command."""
     worker = replace(worker, last_active_at=event.timestamp)
     match event.fact:
         case WorkerActivity() as fact:

@@ -46,6 +46,7 @@ class Activity(StrEnum):
 
     @classmethod
     def _missing_(cls, value: object) -> "Activity":
+        """Return UNKNOWN for an activity that a newer version stored."""
         return cls.UNKNOWN  # a value of a newer version
 
 

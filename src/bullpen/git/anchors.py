@@ -35,4 +35,5 @@ async def _index_tree(git_dirs: GitDirectories) -> str:
 
 
 def _ref(id: str, name: str) -> str:
+    """Return the name of a ref that protects objects of a worktree in the trash."""
     return f"refs/bullpen/trash/{id}/{name}"

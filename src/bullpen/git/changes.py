@@ -48,7 +48,10 @@ class WorktreeLoss(Struct, frozen=True, kw_only=True):
 
 
 async def read_status(git_dirs: GitDirectories, timeout: float = 10.0) -> WorkTreeStatus:
-    """Return the uncommitted changes, with untracked files and without ignored ones."""
+    """Return the state of a work tree: its branch, its distance to the upstream, and uncommitted changes.
+
+    Untracked files count as changes, ignored ones do not.
+    """
     options = ("--porcelain=v2", "--branch", "-z", "--untracked-files=all")
     result = await run_git(git_dirs, "status", *options, timeout=timeout)
     return _parse(result.output.decode("utf-8", "surrogateescape"))

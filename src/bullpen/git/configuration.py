@@ -97,4 +97,5 @@ def _escape(text: str) -> str:
 
 
 def _escape_value(text: str) -> str:
+    """Return a value as a quoted value of a git configuration file contains it."""
     return _escape(text).replace("\n", "\\n").replace("\t", "\\t").replace("\b", "\\b")

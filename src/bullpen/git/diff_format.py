@@ -115,6 +115,7 @@ def text(data: bytes) -> str:
 
 
 def _name(path: bytes) -> str:
+    """Return a path as text; bytes that are not UTF-8 become surrogate escapes."""
     return path.decode("utf-8", "surrogateescape")
 
 

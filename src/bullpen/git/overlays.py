@@ -78,7 +78,7 @@ class Overlays:
                 shutil.rmtree(overlay, ignore_errors=True)
 
     async def prepare(self, git_dirs: GitDirectories) -> Path:
-        """Return the overlay of a worktree, with the settings that its configuration has now."""
+        """Write the overlay of a worktree if its configuration has changed, and return its directory."""
         sources = await self._sources(git_dirs)
         overlay = self._path(git_dirs)
         if self._written.get(overlay) != sources or not (overlay / _CONFIG).exists():
@@ -136,7 +136,10 @@ OVERLAYS = Overlays()
 
 
 async def _parse(file: Path, content: bytes, *, includes: bool) -> list[Setting]:
-    """Return the settings of a file. With includes git reads the file itself, else the given content."""
+    """Run git to parse a configuration file; raise RemoteFault if it fails.
+
+    With includes, git reads the file itself; without, it reads the given content.
+    """
     source = ("--file", str(file), "--includes") if includes else ("--file", "-", "--no-includes")
     words = (*source, "--null", "--list")
     ended = await start_git("config", words, {"GIT_DIR": os.devnull}, stdin=b"" if includes else content)
@@ -147,7 +150,10 @@ async def _parse(file: Path, content: bytes, *, includes: bool) -> list[Setting]
 
 
 def _read_file(file: Path) -> bytes:
-    """Return the content of a configuration file, empty if there is none. Do not wait for a pipe's writer."""
+    """Return the content of a configuration file, empty if there is none.
+
+    Raise RemoteFault for a file that is too large or not regular; do not wait for the writer of a pipe.
+    """
     try:
         with open(os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as opened:
             status = os.fstat(opened.fileno())

@@ -95,6 +95,7 @@ async def _finish_start(start: Coroutine[Any, Any, asyncio.subprocess.Process]) 
 
 
 def _kill_started(starting: asyncio.Future[asyncio.subprocess.Process]) -> None:
+    """Kill a process whose start has just ended, unless the start failed."""
     if not starting.cancelled() and starting.exception() is None:
         _kill_group(starting.result())
 
@@ -105,9 +106,10 @@ def marker_variables(marker: str | None) -> dict[str, str]:
 
 
 async def kill_marked(marker: str) -> None:
-    """Kill the processes with this marker that a killed server left running, and wait until they are gone.
+    """Wait until the marked processes that a killed server left running are gone; kill them after a while.
 
-    They have a moment to end by themselves first: a git that does leaves no lock file behind.
+    No signal is sent at first: a git that ends by itself leaves no lock file behind. Raise TimeoutError if a
+    process remains even after that.
     """
     started_at = clock.monotonic()
     while pids := await asyncio.to_thread(_find_marked, f"{_MARKER}={marker}".encode()):
@@ -172,6 +174,7 @@ class _StderrLines:
         return self._kept.decode("utf-8", "replace").strip()
 
     def _add_line(self, line: bytes) -> None:
+        """Keep a line among the last ones, and pass it on; skip it if it is blank."""
         if not line.strip():
             return
         self._kept = (self._kept + line + b"\n")[-MAX_STDERR_BYTES:]

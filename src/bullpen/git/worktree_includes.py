@@ -11,7 +11,7 @@ MAX_PATTERNS = 1000
 
 
 def parse_patterns(text: str) -> list[str]:
-    """Return the patterns of a `.worktreeinclude`, which has the syntax of a `.gitignore`."""
+    """Return the patterns of a `.worktreeinclude`, in `.gitignore` syntax; raise Invalid for too many."""
     lines = [line.rstrip("\r") for line in text.split("\n")]
     patterns = [line for line in lines if line.strip() and not line.startswith("#")]
     if len(patterns) > MAX_PATTERNS:

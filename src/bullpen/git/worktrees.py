@@ -29,6 +29,7 @@ class Worktree(Struct, frozen=True, kw_only=True):
 
     @property
     def path(self) -> Path:
+        """The work tree."""
         return self.git_dirs.work_tree
 
 

@@ -67,7 +67,7 @@ class Child:
         return {name: stream.spool.end for name, stream in self.streams.items()}
 
     def add_stream(self, name: str, spool: SpoolWriter, grown: set[OutputStream]) -> None:
-        """Read one output of the child into a spool."""
+        """Begin to read one output into a spool; only stdout of a child without terminal has backpressure."""
         window = MAX_UNCONSUMED_BYTES if self.tty is None and name == "out" else None
         key = (self.worker, self.run, name)
         self.streams[name] = OutputStream(
@@ -157,6 +157,7 @@ class Child:
         self._on_exit(self)
 
     def _check_silence_later(self, checks_left: int = MAX_SILENCE_CHECKS) -> None:
+        """Schedule `_close_if_silent`, which compares the ends of the streams with those of now."""
         self._loop.call_later(SILENCE_SECONDS, partial(self._close_if_silent, self.ends, checks_left))
 
     def _close_if_silent(self, ends_before: dict[str, int], checks_left: int) -> None:

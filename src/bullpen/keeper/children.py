@@ -42,7 +42,10 @@ class Children:
         return len(self._children)
 
     def spawn(self, request: SpawnRequest) -> Child:
-        """Start a child and return it; for a nonce seen before, return the child that was started then."""
+        """Start a child and return it; for a nonce seen before, return the child that was started then.
+
+        Raise OSError if another child has this worker and run.
+        """
         for child in self:
             if child.nonce == request.nonce:
                 return child

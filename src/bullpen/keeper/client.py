@@ -112,7 +112,10 @@ class Keepers:
         return sorted({path.stem for path in self._directory.iterdir() if path.suffix in (".lock", ".sock")})
 
     async def _connect_if_alive(self, name: str) -> None:
-        """Connect to a keeper that may be starting or ending; remove its files if it is dead."""
+        """Connect to a keeper that may be starting or ending; remove its files if it is dead.
+
+        Raise KeeperLost if it lives and does not answer in time.
+        """
         deadline = asyncio.get_running_loop().time() + _CONNECT_TIMEOUT
         while True:
             try:
@@ -153,7 +156,7 @@ class Keepers:
             self._call_back(partial(self._on_lost, sorted(keeper.children)))
 
     def _hold_output(self, worker: str, run: int, stream: str, end: int, last: bytes) -> None:
-        """Report output by way of `_call_back`, so that it may be held."""
+        """Report new output; while `open` has not returned yet, delay the report until it has."""
         self._call_back(partial(self._on_output, worker, run, stream, end, last))
 
     def _on_keeper_exit(self, exit_: ExitRecord) -> None:
@@ -180,7 +183,7 @@ class Keepers:
 
 
 async def _start_keeper(home: Path, name: str) -> None:
-    """Start a keeper process, and wait until it accepts connections."""
+    """Start a keeper process, and wait until it accepts connections; raise KeeperLost if it fails."""
     root = str(Path(__file__).parents[2])
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-I", "-S", "-X", "utf8", "-c", _BOOT, root, home, name,

@@ -81,7 +81,11 @@ class FrameDecoder:
         self._needed = 0  # bytes, until there is a whole frame or at least its length
 
     def feed(self, data: bytes) -> Iterator[Frame]:
-        """Yield each complete frame. Each is decoded when it is taken, so the first need not wait for all."""
+        """Yield each complete frame; keep an incomplete one for the next call.
+
+        Each is decoded when it is taken, so the first need not wait for all.
+        Raise BadFrame for invalid lengths.
+        """
         if self._incomplete:  # rare
             self._incomplete += data
             if len(self._incomplete) < self._needed:

@@ -60,6 +60,7 @@ class NumberedInput:
         self._update_watch()
 
     def close(self) -> None:
+        """Drop what is queued, and close the descriptor; closing it again does nothing."""
         if self._fd >= 0:
             self._queue.clear()
             self._queued_bytes = 0
@@ -68,7 +69,10 @@ class NumberedInput:
             self._fd = -1
 
     def _enqueue(self, data: bytes) -> None:
-        """Write the data now as far as the child reads it, and queue the rest."""
+        """Write as much as the child reads now, and queue the rest.
+
+        Raise OSError if too much is queued already, or the input is closed.
+        """
         if self._fd < 0 or self._closing:
             raise OSError(errno.EPIPE, "its input is closed")
         if self._queued_bytes > MAX_QUEUED_BYTES:
@@ -97,11 +101,13 @@ class NumberedInput:
             return 0
 
     def _retry_later(self) -> None:
+        """Schedule one more attempt to write or to watch the descriptor, unless one is scheduled."""
         if not self._retrying:
             self._retrying = True
             self._loop.call_later(RETRY_SECONDS, self._retry)
 
     def _retry(self) -> None:
+        """Watch the descriptor again after a pause."""
         self._retrying = False
         self._update_watch()
 
@@ -128,6 +134,7 @@ class NumberedInput:
             self._loop.unwatch(self._fd)
 
     def _watch_writable(self) -> None:
+        """Call `_write_more` once the child reads again; while a retry is scheduled, do not watch."""
         if self._retrying:
             self._loop.unwatch(self._fd)
         elif not self._loop.watches(self._fd):

@@ -51,6 +51,7 @@ class Timer:
         self.call: Callable[[], None] | None = call
 
     def cancel(self) -> None:
+        """Prevent the call; the loop drops the timer when its time comes."""
         self.call = None
 
 
@@ -94,6 +95,7 @@ class EventLoop:
         self._urgent.register(fd, READABLE)
 
     def change_mask(self, fd: int, mask: int) -> None:
+        """Change the events for which a watched descriptor is reported."""
         self._epoll.modify(fd, mask)
 
     def watches(self, fd: int) -> bool:
@@ -217,6 +219,7 @@ class EventLoop:
             on_end()
 
     def _schedule_idle_check(self) -> None:
+        """Schedule the check that ends the flood state of descriptors without output."""
         if self.floods and not self._idle_check_pending:
             self._idle_check_pending = True
             self.call_later(_FLOOD_IDLE_SECONDS, self._end_idle_floods)
@@ -275,6 +278,7 @@ class EventLoop:
         return max(0.0, timers[0][0] - monotonic()) if timers else default
 
     def _run_due_timers(self) -> None:
+        """Call the timers whose time has come; report an exception and go on."""
         now = monotonic()
         while self._timers and self._timers[0][0] <= now:
             if call := heapq.heappop(self._timers)[2].call:

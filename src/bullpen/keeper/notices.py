@@ -103,6 +103,7 @@ class GrowthNotices:
         self._held_back = len(self.grown)
 
     def _end_hold(self) -> None:
+        """Allow notices again after they were held back."""
         self._held_back = 0
 
 

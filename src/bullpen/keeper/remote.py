@@ -201,9 +201,11 @@ class Keeper(asyncio.Protocol):
             await self.close()
 
     async def wait_closed(self) -> None:
+        """Wait until the connection has ended, whichever side ended it."""
         await asyncio.shield(self.closed)
 
     async def close(self) -> None:
+        """Close the connection and wait for its end; the keeper and its children continue."""
         if self._transport is not None:
             self._transport.close()
             await self.wait_closed()
@@ -246,6 +248,7 @@ class Keeper(asyncio.Protocol):
             self._seen_timer = self._loop.call_later(_MAX_SEEN_DELAY, self._send_seen)
 
     def _send_seen(self) -> None:
+        """Acknowledge the received notices, unless that was done with another frame."""
         if self._transport is not None:
             self._transport.write(self._with_seen(b""))
 
@@ -260,7 +263,7 @@ class Keeper(asyncio.Protocol):
         return frame + _SEEN
 
     def _receive(self, tag: int, header: dict[str, Any]) -> None:
-        """Process a frame other than a notice."""
+        """Process a frame other than a notice: complete the request that it answers, or report an exit."""
         match tag:
             case Tag.EXIT:
                 self._on_exit(ExitRecord(**{name: header[name] for name in ExitRecord.__slots__}))

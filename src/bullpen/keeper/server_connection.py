@@ -42,6 +42,7 @@ class ServerListener:
         self._loop.watch(self._socket.fileno(), READABLE, self._accept)
 
     def _accept(self, _mask: int) -> None:
+        """Accept one server of the same user, and stop accepting until `open` is called again."""
         try:
             connection, _ = self._socket.accept()
         except BlockingIOError:
@@ -108,6 +109,7 @@ class ServerConnection:
             self._delay_timer = self._loop.call_later(_MAX_DELAY_SECONDS, self._end_delay)
 
     def _end_delay(self) -> None:
+        """Let the delayed frames be sent after this iteration of the loop."""
         self.needs_flush = True
 
     def _queue_delayed(self) -> None:
@@ -172,6 +174,7 @@ class ServerConnection:
             self._loop.change_mask(self._socket.fileno(), mask)
 
     def _close(self) -> None:
+        """Close the socket and report the end of the connection."""
         self._loop.unwatch(self._socket.fileno())
         self._socket.close()
         self._on_end()

@@ -79,10 +79,11 @@ class KeeperService:
         self._schedule_idle_end()
 
     def _on_connect(self, connected: socket.socket) -> None:
+        """Receive the frames of a server that has connected; when it is gone, wait for the next one."""
         self._connection = ServerConnection(connected, self._loop, self._on_frame, self._await_server)
 
     def _on_frame(self, tag: int, header: dict[str, Any], body: bytes) -> None:
-        """Handle one frame of the server."""
+        """Handle one frame of the server. The reply to a write is delayed, to be sent with the echo."""
         assert self._connection is not None
         if tag == Tag.WRITE and self._server is not None:
             # The reply can be sent together with the echo of the child.
@@ -120,7 +121,7 @@ class KeeperService:
         return handler
 
     def _spawn(self, header: dict[str, Any], _body: bytes) -> dict[str, Any]:
-        """Handle SPAWN: start a child."""
+        """Handle SPAWN: start a child, and reply with its pid, start time and terminal."""
         request = SpawnRequest(header)
         try:
             child = self._children.spawn(request)
@@ -182,6 +183,7 @@ class KeeperService:
         self._send_exit(child)
 
     def _send_exit(self, child: Child) -> None:
+        """Report an ended child to the server, if one is connected."""
         if self._server is not None and child.exit is not None:
             exit_ = {"worker": child.worker, "run": child.run, **child.exit, "ends": child.ends}
             self._server.send(encode(Tag.EXIT, exit_))

@@ -51,14 +51,14 @@ def integer(value: object) -> int:
 
 
 def short_name(value: object) -> str:
-    """Return the value if it is a text short enough to be repeated in every STATUS reply."""
+    """Return the value if it is text short enough for every STATUS reply; else raise ValueError."""
     if not isinstance(value, str) or len(value) > MAX_NAME_LENGTH:
         raise ValueError(f"a name is text of at most {MAX_NAME_LENGTH} characters")
     return value
 
 
 def worker_name(name: object) -> str:
-    """Return the value if it can be a worker's name, which is also a directory's name."""
+    """Return the value if it is safe as a worker's name and as a directory's; else raise ValueError."""
     if not isinstance(name, str) or not _WORKER.fullmatch(name):
         raise ValueError(f"{str(name)[:100]!r} cannot name a worker")
     return name

@@ -114,6 +114,7 @@ class SpoolWriter:
             self._remove_old_segments()
 
     def close(self) -> None:
+        """Write the last index entry if possible, and close the files."""
         if self._index >= 0:
             with suppress(OSError):
                 self.write_index()
@@ -133,6 +134,7 @@ class SpoolWriter:
         self._remove_old_segments()
 
     def _open_segment(self) -> None:
+        """Create the next segment at the current end: its output file, and its index with a first entry."""
         name = _segment_name(self.end)
         index = os.open(name + ".idx", _CREATE, 0o600, dir_fd=self._directory)
         try:
@@ -260,7 +262,7 @@ class SpoolReader:
         self._fd = -1
 
     def _seek(self, offset: int) -> None:
-        """Open the segment that holds `offset`."""
+        """Open the segment that holds `offset`; raise SpoolGone if it has been removed."""
         while True:
             segments = self._segments()
             if offset < segments[0]:

@@ -46,6 +46,7 @@ class PtyStdio:
         ]
 
     def resize(self, cols: int, rows: int) -> None:
+        """Set the window size of the terminal; the kernel then signals the program."""
         with _as_os_error():
             termios.tcsetwinsize(self._slave, (rows, cols))
         self.size = (cols, rows)
@@ -78,6 +79,7 @@ class PipeStdio:
         return [(os.POSIX_SPAWN_DUP2, fd, number) for number, fd in enumerate(self._child_fds)]
 
     def resize(self, cols: int, rows: int) -> None:
+        """Raise OSError: pipes have no window size."""
         raise OSError(errno.ENOTTY, f"the child has no terminal to resize to {cols}x{rows}")
 
     def on_started(self) -> None:

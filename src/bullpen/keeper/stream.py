@@ -185,6 +185,7 @@ class OutputStream:
         return True
 
     def _end_hold(self) -> None:
+        """Write the output that was held back for more to arrive."""
         self._hold_scheduled = False
         self.write_held()
 
@@ -215,6 +216,7 @@ class OutputStream:
         self._end()
 
     def close(self) -> None:
+        """Stop reading, complete the index, and report the end; does nothing after the end."""
         if not self.ended:
             self._loop.unwatch(self._fd)
             os.close(self._fd)
@@ -234,6 +236,7 @@ class OutputStream:
         self._resume()
 
     def _schedule_index(self) -> None:
+        """Schedule the next index entry at the next full interval of the clock, shared by all streams."""
         self._index_scheduled = True
         self._loop.call_later(INDEX_SECONDS - monotonic() % INDEX_SECONDS, self._write_index)
 

@@ -66,7 +66,7 @@ class ChangeQueue:
         return pending.future
 
     def _start_next(self) -> None:
-        """Start waiting changes until one is being stored."""
+        """Plan waiting changes in order until one is being stored; refused and empty ones end at once."""
         while self._waiting and not self._busy:
             pending = self._waiting.popleft()
             try:
@@ -90,7 +90,7 @@ class ChangeQueue:
             stored.add_done_callback(lambda future: self._on_stored(pending, append, future))
 
     def _on_stored(self, pending: PendingChange, append: Append, stored: asyncio.Future[Numbers]) -> None:
-        """Publish a stored change, or retry or fail it."""
+        """Publish a stored change; after an error retry it if it is patient, else fail it."""
         error = stored.exception()
         if error is None:
             self._call_accept(append)

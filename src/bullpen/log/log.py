@@ -116,7 +116,7 @@ class SessionLog:
         return await self.change(lambda _: change, patient)
 
     def follow(self, after: int) -> LogFollower:
-        """Return a follower that yields all events after a number, until the log is closed."""
+        """Return a follower of all events after a number; raise Invalid if the log ends before it."""
         if not 0 <= after <= self.head:
             raise Invalid(f"the log ends at {self.head}: subscribe again, from there or from 0")
         follower = LogFollower(self, after, self.growth)
@@ -128,7 +128,10 @@ class SessionLog:
         return self.head - after > MAX_EVENTS_BEHIND
 
     async def read(self, after: int, until: int) -> EventBatch:
-        """Return some events with after < seq <= until, from memory or from the database."""
+        """Return at least one and at most a page of the events with after < seq <= until.
+
+        They come from memory or from the database. Raise NotFound if the session was purged.
+        """
         if batch := self.recent_batch(after, until):
             return batch
         encoded = await self._store.encoded_events(
@@ -157,7 +160,10 @@ class SessionLog:
         self.paced_growth.announce(self.head)
 
     def _plan(self, change: Change) -> Append:
-        """Return the numbered and folded events of a change."""
+        """Return the append of a change: its drafts as numbered events, folded into the next snapshot.
+
+        Nothing is stored yet. Raise Conflict if a fact is not allowed now.
+        """
         snapshot = self.snapshot
         now = max(clock.now_ms(), snapshot.updated_at)
         entries = []

@@ -67,7 +67,7 @@ class RecordedEvents:
         self._fd = -1
 
     def wire(self, index: int) -> bytes:
-        """Return the event at an index as JSON."""
+        """Return the event at an index as JSON; raise Invalid if the file was changed after indexing."""
         line = os.pread(self._fd, self._sizes[index], self._offsets[index])
         wire = read_line(line)
         if wire is None:
@@ -129,7 +129,7 @@ class RecordedEvents:
         return os.pread(self._fd, end - begin, begin) if end - begin <= MAX_LINE_BYTES else b""
 
     def _add(self, offset: int, line: bytes) -> None:
-        """Add a line to the index, or count it as damaged."""
+        """Add a line to the index. Count an invalid one as damaged; with `strict`, raise Invalid instead."""
         if len(self) + self.bad_lines == MAX_EVENTS:
             raise Invalid(f"a recording has at most {MAX_EVENTS:,} events")
         wire = read_line(line)

@@ -54,6 +54,7 @@ class ReplayPlayer:
         return cls(RecordingDirectory(directory))
 
     def close(self) -> None:
+        """Close the files of the recording."""
         self.recorded.close()
         for track in self.terminals.values():
             track.close()

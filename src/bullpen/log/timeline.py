@@ -76,7 +76,7 @@ class _SampledPoints:
         self._count = 0
 
     def add(self, point: tuple[int, int]) -> None:
-        """Add a point to the sample."""
+        """Add a point to the sample; thin out the sample by half when it is too large."""
         if self._count % self._step:
             self._last = [point]
         else:

@@ -64,6 +64,7 @@ class ChatTrack:
         return ChatMoment(self.time(index), self.events.event(index))
 
     def index_at(self, time: int) -> int:
+        """Return the index of the first event at or after a time in nanoseconds."""
         return self.events.index_at_time(-(-time // 1_000_000))
 
 
@@ -86,6 +87,7 @@ class TerminalTrack:
         return self._times[index]
 
     def read(self, index: int) -> Moment:
+        """Return the output at an index, with the new window size if it changes there."""
         offset, end = self._offsets[index], self._end_offset(index)
         cols, rows = divmod(self._sizes[index], 1 << 16)
         size = (cols, rows) if cols else None
@@ -94,6 +96,7 @@ class TerminalTrack:
         )
 
     def index_at(self, time: int) -> int:
+        """Return the index of the first output at or after a time."""
         return bisect_left(self._times, time)
 
     def index_of(self, offset: int) -> int:

@@ -68,7 +68,10 @@ class ZipReader:
             raise _damaged(f"{member.name} does not match its checksum")
 
     def _find_directory(self) -> tuple[int, int, int]:
-        """Return the number of members, and where the central directory starts and ends."""
+        """Return the number of members, and where the central directory starts and ends.
+
+        They are read from the end record of the file.
+        """
         size = self._file.seek(0, os.SEEK_END)
         tail_start = max(0, size - _END.size - _MAX_COMMENT)
         tail = self._read_at(tail_start, size - tail_start)
@@ -101,7 +104,7 @@ class ZipReader:
         return count, length, start, end
 
     def _read_directory(self, count: int, start: int, end: int) -> Iterator[ZipMember]:
-        """Yield the members that the central directory describes."""
+        """Yield the members that the central directory describes, each of which must be readable."""
         place = start
         for _ in range(count):
             member, place = self._read_entry(place)

@@ -53,7 +53,7 @@ def _is_link(top: int, name: str) -> bool:
 def _copy_link(
     source: WorkspaceFiles, source_top: int, target: WorkspaceFiles, target_top: int, name: str
 ) -> bool:
-    """Copy a symbolic link with its target text."""
+    """Copy a symbolic link as a link, without following it; return True."""
     last = PurePosixPath(name).name
     with source.opened_parent(source_top, name) as parent:
         text = os.readlink(last, dir_fd=parent)
@@ -65,7 +65,7 @@ def _copy_link(
 def _copy_content(
     source: WorkspaceFiles, source_top: int, target: WorkspaceFiles, target_top: int, name: str
 ) -> bool:
-    """Copy a regular file; return False for other files."""
+    """Copy a regular file with its mode and times; return False for any other kind of file."""
     with source.opening(source_top, name, os.O_RDONLY | os.O_NOFOLLOW) as fd:
         status = os.fstat(fd)
         if not stat.S_ISREG(status.st_mode):

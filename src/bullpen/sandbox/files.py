@@ -202,7 +202,7 @@ class WorkspaceFiles:
 
     @contextmanager
     def _file(self, top: int, relative: str) -> Iterator[int]:
-        """Open a regular file below the workspace."""
+        """Open a regular file below the workspace for the duration of the block; refuse anything else."""
         with self.opening(top, relative) as fd:
             if not stat.S_ISREG(os.fstat(fd).st_mode):
                 raise Invalid(f"{relative} is not a regular file")

@@ -124,10 +124,11 @@ class _PathSet:
         return bool(same_device) and may_hide and not inodes.isdisjoint(self._inodes_below(chain[:1]))
 
     def is_below(self, path: str) -> bool:
+        """Return whether a real path is one of the places or below one."""
         return any(path == place or path.startswith(f"{place}/") for place in self._real_paths)
 
     def among(self, entries: Iterable[os.stat_result]) -> frozenset[Inode]:
-        """Return the places, and the protected ones among entries of a directory that have more names."""
+        """Return the inodes of the protected places, and of entries that are hard links into them."""
         inodes = frozenset(self._mounts())
         devices = {device for device, _ in inodes}
         may_hide = [entry for entry in entries if entry.st_dev in devices and _has_more_names(entry)]
@@ -237,6 +238,7 @@ def _absent() -> Iterator[None]:
 
 
 def _require_absent(error: OSError) -> None:
+    """Ignore an error which says that a path does not exist; raise every other one."""
     if error.errno not in _ABSENT:
         raise error
 

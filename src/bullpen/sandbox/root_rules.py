@@ -41,7 +41,7 @@ def real_path(text: str) -> Path:
 
 
 def directory_below(top: str, text: str) -> Path:
-    """Return the real directory that a text names; Forbidden if it is not `top` or below it."""
+    """Return the real directory that a text names; raise Forbidden if it is not `top` or below it."""
     real = real_path(text)
     if not real.is_relative_to(os.path.realpath(top)):
         raise Forbidden(f"{text} is outside the workspace {top}")

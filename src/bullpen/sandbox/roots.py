@@ -94,7 +94,7 @@ class WorkspaceRoots:
         return self._checked(real, text)
 
     def directory_of_owner(self, text: str) -> Path:
-        """Return a directory inside a root, or one that the owner may add as a root."""
+        """Return a directory inside a root, or one that the owner may add as a root; else raise Forbidden."""
         real = real_path(text)
         if self.contains(real) or not (self._fixed or root_refusal(real)):
             return self._checked(real, text)
@@ -133,7 +133,10 @@ class WorkspaceRoots:
     # Changes
 
     async def add(self, text: str, force: bool, answer: PendingAnswer[Root] | None = None) -> Root:
-        """Allow sessions in a directory. `force` allows the home directory or another shared one."""
+        """Add and store a workspace root. `force` allows the home directory or another shared one.
+
+        Raise Conflict if the roots are fixed by a setting.
+        """
         if self._fixed:
             raise Conflict(
                 "the workspace roots are fixed by the setting workspace_root (AGENT_WORKSPACE_ROOT); "
@@ -206,7 +209,7 @@ class WorkspaceRoots:
         return settings.git_dir if settings else None
 
     def _checked(self, real: Path, text: str) -> Path:
-        """Return a directory that exists and is not protected."""
+        """Return the directory; raise an error if it does not exist or is protected."""
         try:
             fd = os.open(real, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
             try:

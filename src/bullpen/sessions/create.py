@@ -146,6 +146,7 @@ def _plan_start(
 
 
 async def _find_repository(records: RecordStore, order: NewSession) -> Repository | None:
+    """Return the repository that the order names, None if it names none; raise NotFound if unknown."""
     if not order.repo_id:
         return None
     repository = await records.repository(order.repo_id)

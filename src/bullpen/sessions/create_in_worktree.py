@@ -68,7 +68,7 @@ async def _with_named_worktree(worktrees: RepositoryWorktrees, order: NewSession
 async def _find_or_make(
     worktrees: RepositoryWorktrees, repo_id: str, requested: RequestedWorktree, key: str | None
 ) -> Worktree | CreatedWorktree:
-    """Return the existing worktree that was requested, or create one."""
+    """Return the requested worktree: the one at a path or with a branch, else a newly made one."""
     if requested.mode == "directory":
         if not requested.path:
             raise Invalid("the mode directory needs a path")

@@ -55,10 +55,12 @@ class SessionExport:
                 return _from_thread(self._cast(self._terminal(worker_id)))
 
     async def _jsonl(self) -> AsyncIterator[bytes]:
+        """Yield the events as JSON lines with checksums, page by page."""
         async for encoded_events in self._pages():
             yield event_lines(encoded_events)
 
     async def _markdown(self) -> AsyncIterator[bytes]:
+        """Yield the conversation as Markdown, page by page."""
         markdown = MarkdownWriter()
         async for encoded_events in self._pages():
             yield "".join(markdown.feed(read_event(decode(encoded))) for encoded in encoded_events).encode()
@@ -76,7 +78,10 @@ class SessionExport:
         yield out.close()
 
     async def _pages(self) -> AsyncIterator[list[bytes]]:
-        """Yield pages of encoded events up to the head at the start, redacted if requested."""
+        """Yield pages of encoded events up to the head at the start, redacted if requested.
+
+        Raise NotFound if the session is purged meanwhile.
+        """
         store: EventStore = self._services.store
         done, head = 0, self._snapshot.last_seq
         while done < head:

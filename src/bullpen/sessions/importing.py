@@ -62,7 +62,7 @@ async def import_sessions(sessions: Sessions, records: RecordStore, entries: Seq
 async def _import_one(
     sessions: Sessions, repositories: list[Repository], saved: SavedSession
 ) -> ImportedSession:
-    """Import one session. Raise Conflict if it exists already."""
+    """Create a session with the saved workers, none of which starts. Raise Conflict if it exists."""
     session_id = _stable_id(saved.id)
     await _require_absent(sessions, session_id)
     directory = sessions.services.roots.directory(saved.location_path)

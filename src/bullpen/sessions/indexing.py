@@ -45,7 +45,7 @@ class EventIndexer:
         self._waiting |= dict.fromkeys(await self._store.database.read(search.sessions_to_index))
 
     async def index_queued(self) -> None:
-        """Index the events of all queued sessions."""
+        """Index the new events of all queued sessions; repeat one for which the database was unavailable."""
         while self._waiting:
             session_id = next(iter(self._waiting))
             del self._waiting[session_id]

@@ -82,7 +82,7 @@ class Notifications:
         return 0 if last is None else last + self._config.notify_pause - clock.monotonic()
 
     async def _send(self, notifier: Notifier, item: InboxItem) -> None:
-        """Send a notification; a failure is only logged."""
+        """Send a notification by one notifier; a failure is only logged, not repeated."""
         try:
             await notifier.send(item)
         except (OSError, HTTPException, ValueError) as error:

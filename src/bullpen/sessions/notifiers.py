@@ -28,7 +28,8 @@ class Notifier(Protocol):
 
     name: str
 
-    async def send(self, item: InboxItem) -> None: ...
+    async def send(self, item: InboxItem) -> None:
+        """Notify the user of an inbox item, or raise OSError, HTTPException or ValueError."""
 
 
 def create_notifiers(config: Config) -> list[Notifier]:

@@ -37,7 +37,10 @@ class PromptLookup:
         return await last_answer(self._services.store, self._log.id, origin.worker_id)
 
     async def prompt_inputs(self, order: Prompt) -> PromptInputs:
-        """Return what is sent with a prompt: encoded images and a recap, or how to type into the terminal."""
+        """Read what is sent with a prompt: encoded images and a recap, or how to type into the terminal.
+
+        Raise Invalid if the images are too large together.
+        """
         images, session_id = self._services.images, self._log.id
         try:
             worker = prompts.find_addressee(self._log.snapshot, order.worker_id, order.role)

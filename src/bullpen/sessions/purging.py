@@ -45,7 +45,7 @@ class SessionPurger:
                 return
 
     async def _delete(self, session_id: str, worker_ids: Collection[str]) -> bool:
-        """Delete files and rows; return whether everything is deleted."""
+        """Delete recordings, images, spools and then rows; return False if that must be tried again."""
         services = self._services
         try:
             await asyncio.to_thread(services.recordings.remove, session_id)

@@ -29,6 +29,7 @@ class RuleSet:
 
     @property
     def all(self) -> tuple[Rule, ...]:
+        """Return all rules in force."""
         return self._sessions.services.rules
 
     def is_added(self, rule: Rule) -> bool:

@@ -40,7 +40,10 @@ class RunningWorkers:
         return bool(self._run_tasks)
 
     def latest(self, worker: Worker) -> WorkerRun | None:
-        """Return the latest run of a worker, running or ended; None if its type is not supported."""
+        """Return the latest run of a worker; None if its type is not supported.
+
+        For a worker that this server did not run, it is a new object that is not started.
+        """
         if worker.id not in self._latest and worker.type in KINDS:
             self._latest[worker.id] = KINDS[worker.type](worker, self._log, self._services)
         return self._latest.get(worker.id)

@@ -118,7 +118,10 @@ class Session:
     async def restart_agent(
         self, worker_id: str, continue_conversation: bool, answer: PendingAnswer[Snapshot] | None = None
     ) -> Worker:
-        """End the current run of an agent, then start the next, in the same conversation or in a new one."""
+        """End the current run of an agent and wait for its process, then start the next run.
+
+        It continues the conversation or begins a new one. Raise Conflict if the worker is not an agent.
+        """
         worker = self.snapshot.worker(worker_id)
         if worker.type != "agent":
             raise Conflict(f"the worker in role {worker.role} is a {worker.type}, not an agent")
@@ -133,7 +136,10 @@ class Session:
         )
 
     async def log_in(self, worker_id: str, answer: PendingAnswer[Snapshot] | None = None) -> Worker:
-        """Start a terminal that runs the login command of an agent, and return this worker."""
+        """Start a terminal that runs the login command of an agent, and return this new worker.
+
+        Raise Conflict if no login command is known.
+        """
         worker = self.snapshot.worker(worker_id)
         if worker.type != "agent" or worker.agent_id is None:
             raise Conflict(f"the worker in role {worker.role} is a {worker.type}, not an agent")
@@ -189,7 +195,7 @@ class Session:
         )
 
     def terminal(self, worker_id: str) -> TerminalWorker:
-        """Return the latest run of a terminal, whether it still runs or not."""
+        """Return the latest run of a terminal, running or not; raise Conflict if it is not a terminal."""
         if self.log.closed:
             raise NotFound(f"no session {self.id}")
         worker = self.snapshot.worker(worker_id)
@@ -315,9 +321,11 @@ class Session:
         return await self._prompting.edit(item_id, changes)
 
     async def remove_queued(self, item_id: str) -> None:
+        """Remove a queued message."""
         await self._change_queue(lambda items: queue.remove(items, item_id))
 
     async def clear_queue(self) -> None:
+        """Remove all queued messages."""
         await self._change_queue(queue.clear)
 
     async def move_queued(
@@ -348,6 +356,7 @@ class Session:
         await self._change_queue(lambda items: queue.pause(items, "a person paused it"), answer)
 
     async def resume_queue(self, answer: PendingAnswer[Snapshot] | None = None) -> None:
+        """Let the queue send its messages again."""
         await self._change_queue(queue.resume, answer)
 
     async def set_queue_settings(self, settings: QueueSettings) -> QueueSettings:

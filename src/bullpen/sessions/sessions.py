@@ -126,7 +126,7 @@ class Sessions:
         self._reaper.restart_timer(session)
 
     async def purge(self, session_id: str) -> None:
-        """Remove a session that has ended with its events and recordings, for good; its worktree stays."""
+        """Hide an ended session, then delete its events and recordings, for good; its worktree stays."""
         session = await self.get(session_id)
         if session.snapshot.status is SessionStatus.ACTIVE:
             raise Conflict("only a session that has ended can be purged")
@@ -150,6 +150,7 @@ class Sessions:
         self._tasks.create_task(stopping, name=f"earlier run of {child.worker_id}")
 
     async def _end_stray_child(self, child: ChildHandle) -> None:
+        """Stop a child whose session was purged, and remove its files."""
         await child.stop()
         await self.services.children.end_and_forget(child)
         try:

@@ -171,7 +171,7 @@ class TerminalIndexer:
                 )
 
     def _has_changed(self, worker: Worker) -> bool:
-        """Return whether a worker has a new run, a new state or a new process."""
+        """Return whether to watch a worker anew: a new worker that is alive, or a new run, state or child."""
         indexed = self._workers.get(worker.id)
         if indexed is None:
             return worker.alive  # the output of an ended worker is indexed already
@@ -207,12 +207,16 @@ class TerminalIndexer:
         self._due.pop(worker_id, None)
 
     def _unwatch(self, indexed: _IndexedWorker) -> None:
+        """Stop watching the recording of a child for growth."""
         if indexed.child is not None:
             indexed.child.recording.unwatch(indexed.on_output)
 
 
 def _read_recording(recording: Recording, offset: int, continues: bool) -> tuple[bytes, int]:
-    """Return the next bytes to index, and their offset."""
+    """Return the next bytes to index, up to the end of a line, and the offset of the first.
+
+    Of a flood only the newest bytes are indexed.
+    """
     start = max(offset, recording.start, recording.end - MAX_FLOOD_BYTES)
     try:
         data = recording.read(start, MAX_BATCH_BYTES)

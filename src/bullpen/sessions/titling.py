@@ -56,7 +56,7 @@ class QueueTitling:
                 self._tasks.create_task(self._title(item), name=f"title {self._log.id}")
 
     async def _title(self, item: QueueItem) -> None:
-        """Make a title for a message and store it."""
+        """Make a title for a message, one title command at a time, and store it."""
         try:
             async with self._command_lock:
                 draft = await self._make_title(item)

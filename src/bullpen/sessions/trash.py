@@ -211,7 +211,7 @@ def _exists(path: Path) -> bool:
 
 
 async def _move_or_copy(source: Path, target: Path, id: str) -> None:
-    """Rename a directory; copy it if the target is on another file system."""
+    """Rename a directory, or copy it to another file system; raise RemoteFault if that fails."""
     try:
         os.rename(source, target)
     except OSError as error:
@@ -221,7 +221,10 @@ async def _move_or_copy(source: Path, target: Path, id: str) -> None:
 
 
 async def _copy_over(source: Path, target: Path, id: str) -> None:
-    """Move to another file system: make a complete copy, and then rename the original in one step."""
+    """Move a directory to another file system: copy it completely, and only then rename it into place.
+
+    A failure leaves the original in place, removes the copy, and raises RemoteFault.
+    """
     partial = _partial_path(target, id)
     copying = ["cp", "-a", "-T", "--", str(source), str(partial)]
     env = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C"}

@@ -82,7 +82,10 @@ async def remove_incomplete_worktree(git_dirs: GitDirectories, pending: PendingW
 
 
 def _make_directories(undo: AsyncExitStack, git_dirs: GitDirectories, path: Path) -> None:
-    """Create the directory of the worktree and its parent with mode 0750, whatever the umask is."""
+    """Create the directory of the worktree, and its parent if needed, with mode 0750 for any umask.
+
+    Exclude the parent from git's status if it is in the repository. Raise Conflict if the directory exists.
+    """
     if not path.parent.exists():
         path.parent.mkdir()
         path.parent.chmod(0o750)

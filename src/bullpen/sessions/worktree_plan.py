@@ -27,7 +27,10 @@ class NewWorktree(Struct, frozen=True, kw_only=True):
 
 
 async def choose_names(git_dirs: GitDirectories, order: NewWorktree) -> tuple[str, str]:
-    """Return the branch and the name. One that was not requested is chosen so that it is not in use."""
+    """Return the branch and the name of a new worktree; choose an unused one where none was requested.
+
+    Raise Conflict if the requested name is in use.
+    """
     known = {each.name for each in await git.list_worktrees(git_dirs)}
     if order.name is not None:
         name = check_name(order.name)
@@ -42,7 +45,7 @@ async def choose_names(git_dirs: GitDirectories, order: NewWorktree) -> tuple[st
 async def _choose_free_name(
     git_dirs: GitDirectories, stem: str, known: set[str], *, with_branch: bool
 ) -> str:
-    """Return the stem or `stem-2`, `stem-3` …, whichever is not in use first."""
+    """Return `stem`, or the first of `stem-2`, `stem-3` … that no worktree (nor branch) has."""
     for n in range(1, 10_000):
         name = stem if n == 1 else f"{stem}-{n}"
         if (
@@ -55,11 +58,16 @@ async def _choose_free_name(
 
 
 def _is_name_used(git_dirs: GitDirectories, name: str) -> bool:
+    """Return whether the name is reserved, or a file exists where its worktree would be."""
     return name == MAIN or any(os.path.lexists(path) for path in _candidate_paths(git_dirs, name))
 
 
 async def choose_start(git_dirs: GitDirectories, branch: str, order: NewWorktree) -> str | None:
-    """Return the commit at which to create the branch, or None if an existing branch is to be used."""
+    """Return the commit at which to create the branch; None if the branch exists and is to be used.
+
+    The commit is the requested base, a remote branch of the same name, or HEAD. Raise Conflict, Invalid or
+    NotFound if the mode does not fit the branches that exist.
+    """
     exists = await git.branch_head(git_dirs, branch) is not None
     match order.mode:
         case "new" if exists:
@@ -92,7 +100,10 @@ def _candidate_paths(git_dirs: GitDirectories, name: str) -> tuple[Path, Path]:
 
 
 def choose_path(roots: WorkspaceRoots, git_dirs: GitDirectories, name: str) -> Path:
-    """Return a directory beside the repository; inside it if sessions are not allowed beside it."""
+    """Return a new directory beside the repository; inside it if sessions are not allowed beside it.
+
+    Raise Conflict if the directory exists.
+    """
     beside, inside = _candidate_paths(git_dirs, name)
     path = beside if roots.contains(beside) else inside
     if path.parent.is_symlink() or (path.parent.exists() and not path.parent.is_dir()):

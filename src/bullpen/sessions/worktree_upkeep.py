@@ -77,6 +77,7 @@ async def _recover_pending(
 async def _recover_trashed(
     trashed: TrashedWorktree, trash: WorktreeTrash, find_repository: FindRepository
 ) -> None:
+    """Complete or undo a move into or out of the trash that a killed server had begun."""
     await trash.recover(await find_repository(trashed.repo_id), trashed)
 
 

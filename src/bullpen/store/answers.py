@@ -81,7 +81,7 @@ def read_answers(connection: Connection, keys: Sequence[str]) -> list[StoredAnsw
 
 
 def _store(connection: Connection, new: Sequence[StoredAnswer]) -> None:
-    """Store answers, and delete the expired ones."""
+    """Store answers, and delete those of all requests that have expired."""
     now = clock.now_ms()
     connection.execute(delete(answers).where(answers.c.created_at <= now - RETENTION_MS))
     rows = [

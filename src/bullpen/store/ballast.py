@@ -31,16 +31,19 @@ class Ballast:
             return False
 
     def _exists(self) -> bool:
+        """Return whether the file exists with its full size."""
         try:
             return self.path.stat().st_size == self.size
         except FileNotFoundError:
             return False
 
     def _has_room(self) -> bool:
+        """Return whether the disk has twice the size of the reserve."""
         space = os.statvfs(self.path.parent)
         return space.f_bavail * space.f_frsize >= 2 * self.size
 
     def _create(self) -> bool:
+        """Create the file with all its blocks allocated; return True."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
         descriptor = os.open(self.path, flags, 0o600)
         try:

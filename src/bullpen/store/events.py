@@ -95,7 +95,10 @@ class EventStore:
         return await self.database.read(lambda c: _seq_at(c, session_id, time, head))
 
     async def load(self, session_id: str) -> Snapshot:
-        """Return the current snapshot of a session, or raise NotFound."""
+        """Return the current snapshot of a session, or raise NotFound.
+
+        Save it if many events had to be folded, so that the next load is faster.
+        """
         snapshot, folded = await self.database.read(lambda c: _load(c, session_id))
         if folded > SAVE_INTERVAL_EVENTS:
             with suppress(Unavailable):  # saving only makes the next load faster
@@ -176,7 +179,7 @@ def _seq_at(connection: Connection, session_id: str, time: int, head: int) -> in
 
 
 def _read_wires(connection: Connection, query: Select[Any], max_bytes: int | None) -> list[bytes]:
-    """Return the JSON of events until they exceed `max_bytes`."""
+    """Return the JSON of events; end after the one with which they exceed `max_bytes`."""
     wires: list[bytes] = []
     size = 0
     # In small portions: a thousand events may be a few kilobytes or fill the memory.
@@ -189,7 +192,7 @@ def _read_wires(connection: Connection, query: Select[Any], max_bytes: int | Non
 
 
 def _load(connection: Connection, session_id: str) -> tuple[Snapshot, int]:
-    """Return the snapshot of a session, and how many events were folded for it."""
+    """Fold the events after the saved snapshot; return the snapshot, and how many events were folded."""
     found = connection.execute(
         select(sessions.c.id, snapshots.c.schema, snapshots.c.body)
         .outerjoin(snapshots, snapshots.c.session_id == sessions.c.id)

@@ -149,7 +149,10 @@ class Fence:
         raise self._database_went_back(f"its file {self._files.path} was replaced or removed")
 
     def last_commit_succeeded(self, connection: Connection) -> bool | None:
-        """Return whether the last commit took place; None while its transaction is still running."""
+        """Return whether the last commit took place; None while its transaction is still running.
+
+        Raise FenceLost if another server has moved the fence.
+        """
         unlocked = connection.execute(_UNLOCKED).first()
         if unlocked is None and _execute(connection, "look"):
             return None
@@ -168,7 +171,10 @@ class Fence:
             connection.execute(statement, {"owner": self.owner.id, **_as_values(self._position)})
 
     def _claim(self, connection: Connection) -> FencePosition:
-        """Claim the fence row for this server and return its position."""
+        """Claim the fence row for this server and return its position.
+
+        Raise FenceLost if another server uses the database, or the database has lost commits.
+        """
         owner, expires = self.owner, round(self.lease.expires * 1000)
         claimed = _execute(
             connection,

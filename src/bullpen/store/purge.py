@@ -92,7 +92,7 @@ def _remove_events(connection: Connection, session_id: str) -> int:
 
 
 def _remove_small_tables(connection: Connection, session_id: str) -> None:
-    """Delete the remaining rows of a session."""
+    """Delete the rows of a session from all tables that have few of them, the session itself last."""
     of_session = select(workers.c.id).where(workers.c.session_id == session_id)
     for table in (outbox, outbox_heads, consumed):
         connection.execute(delete(table).where(table.c.worker_id.in_(of_session)))

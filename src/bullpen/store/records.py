@@ -222,7 +222,7 @@ def _add_repository(connection: Connection, new: Repository) -> Repository:
 
 
 def _remove_repository(connection: Connection, repo_id: str) -> None:
-    """Mark a repository as removed, and delete its row if no session refers to it."""
+    """Mark a repository as removed, or raise NotFound; delete its row if no session refers to it."""
     found = repositories.c.id == repo_id
     if not connection.execute(
         update(repositories)

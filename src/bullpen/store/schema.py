@@ -44,7 +44,10 @@ def upgrade(url: str, to: str = "head", owner: FenceOwner = UNNAMED) -> None:
 
 
 def downgrade(url: str, to: str, owner: FenceOwner = UNNAMED) -> None:
-    """Migrate the database down to a revision, or to `base`, an empty database."""
+    """Migrate the database down to a revision, or to `base`, an empty database.
+
+    Refuse while a server uses it.
+    """
     with _transaction(url) as connection:
         refuse_if_in_use(connection, owner, LEASE)
         _migrate(connection, _revision(connection), None if to == "base" else to)
@@ -83,7 +86,7 @@ def _revision(connection: Connection) -> str | None:
 
 
 def _create(connection: Connection) -> None:
-    """Create all tables in an empty database."""
+    """Create all tables in an empty database; raise Conflict if it has other tables."""
     if inspect(connection).has_table("sessions"):
         raise Conflict("the database has tables of something else; give Bullpen one of its own")
     metadata.create_all(connection, checkfirst=False)
@@ -92,7 +95,10 @@ def _create(connection: Connection) -> None:
 
 
 def _migrate(connection: Connection, start: str | None, to: str | None) -> None:
-    """Run Alembic's migrations from one revision to another; None is an empty database."""
+    """Run Alembic's migrations up or down to another revision; None is an empty database.
+
+    Raise Invalid for an unknown revision.
+    """
     from alembic import command  # noqa: PLC0415 (see above)
     from alembic.config import Config  # noqa: PLC0415
 

@@ -63,7 +63,10 @@ class SearchHit(Struct, frozen=True, kw_only=True):
 
 
 def search(connection: Connection, q: str, filters: SearchFilters, limit: int) -> list[SearchHit]:
-    """Return the newest search documents that contain all words of `q`."""
+    """Return the newest search documents that contain all words of `q`, without those of hidden sessions.
+
+    Raise Invalid if `q` has no word.
+    """
     words = re.findall(r"\w+", q)
     if not words:
         raise Invalid("search for at least one word")

@@ -105,6 +105,7 @@ def _update(_dialect: str, table: Table, _names: tuple[str, ...]) -> Update:
 
 def _upsert(dialect: str, table: Table, names: tuple[str, ...]) -> Insert:
     # Both dialects have the same methods; import only the one in use.
+    """Return the statement that inserts a row or, if its primary key exists, updates its other columns."""
     insert: sqlite.Insert = import_module(f"sqlalchemy.dialects.{dialect}").insert(table)
     changed = {name: insert.excluded[name] for name in names if not table.c[name].primary_key}
     keys = list(table.primary_key.columns)

@@ -109,6 +109,7 @@ class _Heartbeat:
     together = True
 
     def write(self, _connection: Connection, items: Sequence[Any]) -> Sequence[Any]:
+        """Write nothing; the transaction itself moves the fence."""
         return items
 
 

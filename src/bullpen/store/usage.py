@@ -196,6 +196,7 @@ def _add_row(known: UsageTotals | None, row: Any) -> UsageTotals:
 
 
 def _text(key: Any) -> str | None:
+    """Return the key of a group as text; None stays."""
     return None if key is None else str(key)
 
 

@@ -52,7 +52,10 @@ class DatabaseWriter:
         self._thread.start()
 
     def submit(self, kind: JobKind, item: Any, patient: bool = False) -> asyncio.Future[Any]:
-        """Queue a database job; it is written even if the caller stops waiting."""
+        """Queue a database job and return its future; the job is written even if the caller stops waiting.
+
+        While it is unknown whether the last transaction was committed, a `patient` job waits and others fail.
+        """
         job = WriteJob(kind, item, patient, self._loop.create_future())
         with self._changed:
             if self._closing:
@@ -138,7 +141,7 @@ class DatabaseWriter:
             log.error("cannot find out whether the database takes writes", exc_info=error)
 
     def _send_heartbeat(self) -> None:
-        """Write a heartbeat if it is due."""
+        """Write a heartbeat if it is due; note what its refusal says about the database."""
         if self._lost or self.transactions.seconds_to_heartbeat() > 0:
             return
         try:
@@ -151,7 +154,10 @@ class DatabaseWriter:
             log.warning("no heartbeat", reason=str(locked))
 
     def _write_group(self, jobs: list[WriteJob]) -> None:
-        """Write a group of jobs and deliver the results."""
+        """Write jobs of one kind and deliver their results to the event loop.
+
+        While the database accepts no writes, fail all but the patient ones.
+        """
         self._probe()
         outcomes: list[tuple[WriteJob, Any]] = []
         if self.availability.refused_by:

@@ -28,7 +28,7 @@ class LoginAttempts:
                 raise _refusal(recent[-limit] + seconds - now)
 
     def failed(self, peer: str) -> None:
-        """Count a wrong code from this address."""
+        """Count a wrong code from this address, and forget those too old to matter."""
         now = clock.monotonic()
         failures = self._failures.pop(_network_of(peer), deque())
         while failures and now - failures[0] > LONGEST_SECONDS:

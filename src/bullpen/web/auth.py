@@ -140,7 +140,10 @@ class Credentials:
     async def log_in(
         self, login: BrowserLogin, peer: str, answer: PendingAnswer[Token] | None = None
     ) -> Token:
-        """Redeem a one-time code: register the browser as a device and return its token."""
+        """Redeem a one-time code: register the browser as a device and return its token.
+
+        Count a wrong code, and raise TooMany for an address with too many of them.
+        """
         self._attempts.check(peer)
         code = self._codes.get(fingerprint(login.code))
         # No await before a wrong code is counted, so that concurrent requests are limited too.
@@ -199,7 +202,10 @@ class Credentials:
 
     @contextmanager
     def track_socket(self, principal: Principal, route: str, close: CloseSocket) -> Iterator[None]:
-        """Track an open socket while the block runs; close it when its token is revoked or expires."""
+        """Track an open socket while the block runs; call `close` when its token is revoked or expires.
+
+        Raise Unauthorized if the token is not valid any more.
+        """
         if not self._is_valid(principal):
             raise Unauthorized("the token was revoked")
         self.record_use(principal)

@@ -111,6 +111,7 @@ class HttpProtocol(HttpToolsProtocol):
         super().on_message_begin()
 
     def on_header(self, name: bytes, value: bytes) -> None:
+        """Count a header, and stop the parser at too many; ignore trailers after the body."""
         self._fields += 1
         if self._fields > MAX_HEADER_FIELDS:
             self._error_code = "headers_too_large"

@@ -54,6 +54,7 @@ class ConnectionListener:
             task.cancel()
 
     def _accept(self) -> None:
+        """Accept one connection; after an error such as a lack of descriptors, pause."""
         try:
             client, _address = self._socket.accept()
             self._open(client)

@@ -16,7 +16,7 @@ class OpenSockets:
 
     @contextmanager
     def track(self, principal_id: str, route: str, close: CloseSocket) -> Iterator[None]:
-        """Track a socket while the block runs."""
+        """Count an open socket while the block runs, and let `close_all` call its `close`."""
         sockets = self._by_principal.setdefault(principal_id, set())
         sockets.add(close)
         self.by_route[route] += 1

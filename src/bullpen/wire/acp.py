@@ -213,6 +213,7 @@ def fact_of_update(update: dict[str, Any]) -> Fact | TextChunk:  # noqa: PLR0911
 
 
 def _are_numbers(*values: Any) -> bool:
+    """Return whether all values are numbers; booleans are not."""
     return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
 
 

@@ -72,5 +72,5 @@ def _values_exceed(wire: bytes, limit: int) -> bool:
 
 
 def _separators(data: bytes) -> int:
-    """Return how many characters in the JSON may separate values."""
+    """Return an upper bound of the values in the JSON: the number of commas and opening brackets."""
     return data.count(b",") + data.count(b"[") + data.count(b"{")

@@ -54,7 +54,10 @@ def storable(value: Any) -> tuple[Any, bytes]:
 
 
 def _decode_leniently(data: bytes | str) -> Any:
-    """Decode with Python's parser, which accepts more, and clean the result."""
+    """Decode what the strict decoder refused, with Python's parser; replace values that cannot be stored.
+
+    Raise Invalid if it is not JSON.
+    """
     text = data.decode("utf-8", "replace") if isinstance(data, bytes) else data
     try:
         value = json.loads(text, parse_constant=lambda _: None)

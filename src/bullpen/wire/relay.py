@@ -96,7 +96,7 @@ def notice_of(event: Event, snapshot: Snapshot, agents_terminated: int = 0) -> N
 
 
 def _notice_of_agent(event: Event, session_id: str, worker: Worker) -> Notice | None:
-    """Return the notice about an agent's event, or None."""
+    """Return the notice for an agent that is ready, wrote text or has ended; None for any other event."""
     about = {"sessionId": session_id, "role": worker.role}
     match event.fact:
         case WorkerReady():

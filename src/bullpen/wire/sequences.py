@@ -52,7 +52,7 @@ class Sequences:
         self._held = b""
 
     def replace_sequence(self, token: re.Match[bytes]) -> bytes:
-        """Return the bytes that take the place of a control sequence."""
+        """Subclasses return the bytes that take the place of a control sequence."""
         raise NotImplementedError
 
     def _take(self, token: re.Match[bytes]) -> bytes:

@@ -48,6 +48,7 @@ def short_text(data: bytes) -> bytes | None:
 
 
 def _is_utf8(data: bytes) -> bool:
+    """Return whether the bytes are valid UTF-8."""
     try:
         data.decode()
     except UnicodeDecodeError:

@@ -132,7 +132,10 @@ class AcpAgent:
         await self._run.commit(decide)
 
     async def _record_end(self, reader: AgentReader, ended: ChildEnd) -> None:
-        """Record how the run has ended."""
+        """Record the end of the process: an exit if it ended with code 0 while idle, else a failure.
+
+        A failure may plan a restart.
+        """
         tail = self._stderr_tail()
 
         def decide(change: ConversationChange) -> Change:
@@ -189,7 +192,7 @@ class AcpAgent:
 
 
 def _failure(ended: ChildEnd, stderr: str | None) -> WorkerFailed:
-    """Return the failure that describes how the process ended."""
+    """Return the failure of a process: its exit code or signal, and the last line of its stderr."""
     if ended.lost:
         error = "keeper lost"
     elif ended.signal is not None:

@@ -18,7 +18,10 @@ from ..wire.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, MAX_LINE_BYTES
 async def perform(
     task: AgentTask, worker: Worker, definition: AgentDefinition, files: WorkspaceFiles
 ) -> tuple[list[Fact], OutgoingReply]:
-    """Perform a file request of an agent; return the facts to record and the reply. It is idempotent."""
+    """Perform a file request of an agent; return the facts to record and the reply, which may be an error.
+
+    It is idempotent.
+    """
     try:
         match task.method, task.params:
             case "fs/read_text_file", {"path": str(path)}:
@@ -36,7 +39,10 @@ async def perform(
 async def _read(
     task: AgentTask, files: WorkspaceFiles, path: str, empty: bool
 ) -> tuple[list[Fact], OutgoingReply]:
-    """Perform fs/read_text_file. With `empty`, a missing file reads as an empty one."""
+    """Perform fs/read_text_file. With `empty`, a missing file reads as an empty one.
+
+    Raise Invalid if the content is too large for one answer.
+    """
     try:
         data = await asyncio.to_thread(files.read_bytes, path)
     except NotFound:

@@ -184,6 +184,7 @@ def _option_of_category(change: ConversationChange, category: str) -> str | None
 
 
 def _set_option(change: ConversationChange, option_id: str, value: str | bool) -> ConversationChange:
+    """Request another value of a configuration option."""
     change.send(acp_calls.set_config_option(_acp_session_id(change), option_id, value))
     return change
 

@@ -34,6 +34,7 @@ class AgentTerminal(TerminalWorker):
     """A terminal that runs a command instead of a shell: one of an agent, or one that logs the user in."""
 
     def _child_spec(self) -> ChildSpec:
+        """Return the command of the worker, with the environment of the agent that ordered it."""
         command = self.worker.command
         assert command is not None
         agents = self._services.agents
@@ -99,7 +100,7 @@ def _result(change: ConversationChange, task: AgentTask, services: WorkerService
 
 
 def _create(change: ConversationChange, task: AgentTask) -> str:
-    """Add a terminal that runs the requested command, and return its id."""
+    """Add a terminal that runs the requested command, and return its id; raise Conflict if too many run."""
     params, agent = task.params, change.worker
     command, arguments = params.get("command"), params.get("args") or []
     if not isinstance(command, str) or not command:

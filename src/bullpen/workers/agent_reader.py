@@ -79,7 +79,10 @@ class AgentReader:
         change.record(*self._joiner.flush(closes=True))
 
     async def _restore(self) -> None:
-        """Continue where the last server process stopped."""
+        """Set the parser to the offset up to which an earlier server has stored the effects of the output.
+
+        An open text block and the running turn are continued too.
+        """
         child = self._child
         self._consumed = await self._run.services.store.consumed_offset(child.worker_id, child.run)
         conversation = self._run.log.snapshot.conversations[child.worker_id]

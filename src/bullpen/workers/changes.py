@@ -68,6 +68,7 @@ def _visible_files(work_tree: WorkspaceFiles, tracked: TrackedChanges) -> tuple[
 
 
 def _is_protected(work_tree: WorkspaceFiles, file: FileDiff) -> bool:
+    """Return whether the file, or the one it was renamed from, is protected."""
     return any(work_tree.is_protected(path) for path in (file.path, file.old_path) if path is not None)
 
 

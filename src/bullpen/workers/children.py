@@ -77,7 +77,10 @@ class ChildHandle:
             _ignore_result(self._keeper.write(self.worker_id, self.run, SCREEN_WRITER, n, data))
 
     async def write_line(self, n: int, line: bytes) -> int:
-        """Send a numbered line to an agent, waiting until it reads; return the last accepted number."""
+        """Send a numbered line to an agent, again and again while its input queue is full.
+
+        Return the last accepted number. Raise RemoteFault if the child or its keeper is gone.
+        """
         while True:
             try:
                 return await self._keeper.write(self.worker_id, self.run, ACP_WRITER, n, line)
@@ -182,7 +185,7 @@ class ChildHandles:
     @classmethod
     @asynccontextmanager
     async def open(cls, home: Path) -> AsyncIterator["ChildHandles"]:
-        """Connect to the keepers and adopt their children."""
+        """Connect to the keepers and adopt their children; those that ended meanwhile have `ended` set."""
         self = cls(home)
         async with Keepers.open(home, self._on_output, self._on_exit, self._on_lost) as keepers:
             self._keepers = keepers
@@ -199,6 +202,7 @@ class ChildHandles:
         await _translate_errors(self._keepers.accepting_keeper())
 
     def get(self, worker_id: str, run: int) -> ChildHandle | None:
+        """Return the child of a run, or None if no keeper has it."""
         return self._children.get((worker_id, run))
 
     def all(self) -> list[ChildHandle]:
@@ -270,6 +274,7 @@ class ChildHandles:
         return [child for child in of_worker if child.run < run]
 
     def _add(self, key: ChildKey, keeper: Keeper, recording: Recording) -> ChildHandle:
+        """Create the handle of a child and remember it."""
         child = ChildHandle(key, self.home_id, keeper, recording)
         self._children[key] = child
         return child
@@ -309,6 +314,7 @@ class ChildHandles:
             self._set_ended(key, ChildEnd(None, None, lost=True))
 
     def _set_ended(self, key: ChildKey, ended: ChildEnd) -> None:
+        """Complete the `ended` future of a child, unless it is completed or the child is unknown."""
         child = self._children.get(key)
         if child is not None and not child.ended.done():
             child.ended.set_result(ended)

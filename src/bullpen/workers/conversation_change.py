@@ -51,7 +51,7 @@ class ConversationChange:
         return self.snapshot.last_seq + len(self.drafts) + 1
 
     def record(self, *facts: Fact) -> None:
-        """Add facts about this agent, in order."""
+        """Add facts about this agent, in order, and fold them into `conversation`."""
         for fact in facts:
             event = Event(self.seq, self.snapshot.updated_at, fact, self.worker.id, self.worker.role)
             self.conversation = fold_conversation(self.conversation, event)

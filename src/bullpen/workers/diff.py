@@ -20,6 +20,7 @@ class DiffWorker(FileWatchWorker):
     fact_type = DiffChanged
 
     def changes(self) -> AsyncGenerator[None]:
+        """Yield each time that files of the work tree may have changed."""
         return watch_work_tree(git_directories(self._files), self._services.roots.is_watched)
 
     @property
@@ -27,6 +28,7 @@ class DiffWorker(FileWatchWorker):
         return self._services.files(self.worker.workspace)
 
     async def read(self) -> Fact:
+        """Return the current changes as a fact."""
         return diff_changed(await read_changes(self._files))
 
 

@@ -57,7 +57,7 @@ class FileWatchWorker(ABC):
         """Return the fact that describes the files now."""
 
     async def _watch(self) -> None:
-        """Record the files now, and again after each change."""
+        """Record the files if they differ from the recorded ones: now, and after each change."""
         if self.worker.state is WorkerState.ACTIVE:  # recorded by an earlier server process
             self._recorded = await self._services.store.newest_fact(
                 self._log.id, self.worker.id, self.fact_type
@@ -88,6 +88,7 @@ class FileWatchWorker(ABC):
         await self._log.change(decide, patient=True)
 
     def _now(self) -> Worker:
+        """Return the worker as it is in the newest snapshot."""
         return self._log.snapshot.worker(self.worker.id)
 
     def _stopped(self) -> bool:

@@ -140,6 +140,7 @@ class EmulatedTerminal:
 
     @property
     def cursor(self) -> Cursor:
+        """Return the position and the visibility of the cursor."""
         x, y = (int(self._get(name, "uint16_t")) for name in ("CURSOR_X", "CURSOR_Y"))
         wrap, visible = (bool(self._get(name, "bool")) for name in ("CURSOR_PENDING_WRAP", "CURSOR_VISIBLE"))
         return Cursor(x, y, wrap, visible)

@@ -39,6 +39,7 @@ class Grid:
         self._colors: dict[int, bytes] = {BLANK: b""}
 
     def row(self, y: int) -> Row:
+        """Return whether row `y` continues in the next one, and whether it has links."""
         raw, flag = self._ffi.new("GhosttyRow*"), self._ffi.new("bool*")
         check(self._lib.ghostty_grid_ref_row(self.ref(0, y), raw), "row")
         flags = []
@@ -108,6 +109,7 @@ class Grid:
             yield ref
 
     def _link(self, ref: Any) -> bytes:
+        """Return the address of the link in a cell; empty if it has none."""
         cell = self._cell(ref)
         if cell not in self._has_link:
             self._has_link[cell] = bool(self._value(cell, "HAS_HYPERLINK", "bool"))
@@ -129,6 +131,7 @@ class Grid:
         return self._colors[cell]
 
     def _color(self, cell: int) -> bytes:
+        """Return the background colour of an empty cell as SGR parameters; empty for the default."""
         tag = self._value(cell, "CONTENT_TAG", "GhosttyCellContentTag")
         if tag == self._lib.GHOSTTY_CELL_CONTENT_BG_COLOR_PALETTE:
             return b"48;5;%d" % self._value(cell, "COLOR_PALETTE", "GhosttyColorPaletteIndex")

@@ -73,11 +73,13 @@ class Images:
         shutil.rmtree(self._folder(session_id), ignore_errors=True)
 
     def _write(self, session_id: str, name: str, data: bytes) -> None:
+        """Write a file in the session's directory durably."""
         folder = self._folder(session_id)
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_private(folder / name, data, durably=True)
 
     def _folder(self, session_id: str) -> Path:
+        """Return the directory of a session's images; raise NotFound for an id that is not safe as a name."""
         if not is_safe_id(session_id):
             raise NotFound(f"no session {session_id}")
         return self._directory / session_id
@@ -135,7 +137,7 @@ def _gif_size(data: bytes) -> tuple[int, int]:
 
 
 def _jpeg_size(data: bytes) -> tuple[int, int]:
-    """Walk the segments to the frame header, which has the size."""
+    """Return width and height from the frame header, found by walking the segments; raise IndexError."""
     position = 2
     while True:
         marker, length = struct.unpack_from(">HH", data, position)
@@ -148,6 +150,7 @@ def _jpeg_size(data: bytes) -> tuple[int, int]:
 
 
 def _webp_size(data: bytes) -> tuple[int, int]:
+    """Return width and height from the first chunk, whose format has three variants; raise IndexError."""
     if len(data) < 30:
         raise IndexError("no picture")
     match data[12:16]:

@@ -31,6 +31,7 @@ class MarkdownWorker(FileWatchWorker):
                         break
 
     async def read(self) -> Fact:
+        """Return the document as a fact; if it cannot be read, with the reason as its note."""
         files, path = self._services.files(self.worker.workspace), self._path
         try:
             if files.size_of(path) > MAX_DOCUMENT_BYTES:
@@ -41,6 +42,7 @@ class MarkdownWorker(FileWatchWorker):
 
     @property
     def _path(self) -> str:
+        """Return the path of the document; raise Invalid if the worker has none."""
         if not self.worker.file_path:
             raise Invalid("a document needs the path of its file (filePath)")
         return self.worker.file_path

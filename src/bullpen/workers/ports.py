@@ -98,6 +98,7 @@ def _command(process: Path) -> str:
 
 
 def _read(file: Path) -> bytes:
+    """Return the content of a file in /proc; empty if it is gone."""
     try:
         with open(file, "rb") as opened:
             return opened.read(_MAX_TABLE_BYTES)

@@ -42,6 +42,7 @@ class PtyAgent(TerminalWorker):
         self._watch: ActivityWatch | None = None
 
     def write(self, viewer: str, writer: str, n: int, data: bytes) -> asyncio.Future[int]:
+        """Pass input on to the terminal, and let the activity watch know that a user has typed."""
         if self._watch is not None:
             self._watch.note_input(data)
         return super().write(viewer, writer, n, data)
@@ -52,13 +53,16 @@ class PtyAgent(TerminalWorker):
         return TerminalActivity(now.activity.value, now.activity_why, now.activity_since)
 
     async def report_activity(self, verdict: JudgedActivity) -> None:
-        """Record the activity that the agent reports itself."""
+        """Record the activity that the agent reports itself; the watch of its screen respects it."""
         if self._watch is not None:
             self._watch.note_report(verdict)
         await self._record_activity(verdict, self._state()[1])
 
     def _child_spec(self) -> ChildSpec:
-        """Return the program to start: the agent, or the agent continuing its last conversation."""
+        """Return the program to start: the agent, or the agent continuing its last conversation.
+
+        Raise Conflict if the agent no longer runs in a terminal.
+        """
         agents, worker = self._services.agents, self.worker
         definition = agents.get(worker.agent_id or "")
         if definition.kind != "pty":
@@ -80,6 +84,7 @@ class PtyAgent(TerminalWorker):
         return bool(definition.continue_command) and self._conversation.acp_session_id is not None
 
     def _background_tasks(self, child: ChildHandle) -> list[Coroutine[Any, Any, None]]:
+        """Return what runs beside the terminal: the activity watch, and the sender that types prompts."""
         definition = self._definition()
         signs, keys = (definition.signs, definition.keys) if definition else (ScreenPatterns(), TypingKeys())
         read_screen = partial(self._services.screens.view, self.worker, child.recording)
@@ -174,6 +179,7 @@ class KeystrokeSender(OutboxSender):
         self._typed_at: int | None = None  # where the recording ended before the last piece of a text
 
     async def _wait_before(self, line: bytes) -> None:
+        """Before a submit key, wait until the program has echoed the text that was typed before it."""
         recording = self._child.recording
         if line != self._keys.submit.encode():
             self._typed_at = recording.end

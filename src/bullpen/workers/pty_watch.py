@@ -78,7 +78,7 @@ class ActivityWatch:
         self._woken.set()
 
     async def run(self) -> None:
-        """Watch until this task is cancelled."""
+        """Judge the activity after output and at set times, at most once per interval, until cancelled."""
         self._recording.watch(self._woken.set)
         try:
             while True:
@@ -131,7 +131,7 @@ class ActivityWatch:
         self._shown = shown
 
     def _evidence(self, worker: Worker) -> ActivityEvidence:
-        """Collect what is known about the activity now."""
+        """Return what is known about the activity now: screen, reports, output and typing."""
         return ActivityEvidence(
             current=worker.activity,
             screen=self._shown,
@@ -160,4 +160,5 @@ class ActivityWatch:
 
 
 def _activity(verdict: JudgedActivity | None) -> Activity | None:
+    """Return the activity of a verdict, or None without a verdict."""
     return verdict.activity if verdict else None

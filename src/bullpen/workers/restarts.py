@@ -19,6 +19,7 @@ def plan_restart(worker: Worker, failure: WorkerFailed, agents: AgentCatalog) ->
 
 
 def _may_restart(worker: Worker, agents: AgentCatalog) -> bool:
+    """Return whether the agent's definition allows restarts, and few enough have happened lately."""
     try:
         is_allowed = agents.get(worker.agent_id or "").restart
     except NotFound:  # the definition was removed meanwhile

@@ -172,7 +172,7 @@ class Screen:
             self._save(emulation)
 
     def _sizes_up_to(self, emulation: ScreenEmulation, to: int) -> Iterator[tuple[int, int, int]]:
-        """Yield the recorded sizes that are not applied yet."""
+        """Yield the window sizes recorded up to an offset that are not applied to the emulation yet."""
         at, applied = emulation.position.offset, emulation.position.resizes
         for offset, cols, rows in self._source.window_sizes(at):
             if offset > to:
@@ -183,7 +183,7 @@ class Screen:
                 yield offset, cols, rows
 
     def _feed(self, emulation: ScreenEmulation, to: int) -> None:
-        """Feed the output up to an offset."""
+        """Feed the emulator the output up to an offset, and keep its replies; skip bytes that are removed."""
         while (offset := emulation.position.offset) < to:
             try:
                 if to - offset >= PLAIN_SEARCH_BYTES and forgets_all_rows(emulation.terminal):

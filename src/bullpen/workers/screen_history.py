@@ -139,7 +139,7 @@ def _rows(terminal: EmulatedTerminal) -> Iterator[bytes]:
 
 
 def _text_row(terminal: EmulatedTerminal, grid: Grid, y: int, row: bytes) -> bytes:
-    """Return the bytes that draw a row with text."""
+    """Return the bytes that draw a row with text; draw each written span by itself if spaces have colours."""
     if not STYLED_SPACE.search(row):
         return row
     written = grid.written(y)
@@ -282,4 +282,5 @@ def _colors(terminal: EmulatedTerminal) -> bytes:
 
 
 def _color_spec(color: Color) -> bytes:
+    """Return a colour in the notation of OSC sequences."""
     return b"rgb:%02x/%02x/%02x" % color

@@ -174,6 +174,7 @@ def _plain_replay(worker: Worker, recording: Recording) -> ScreenHistory:
 
 
 def use_emulator_once() -> None:
+    """Use an emulator once, so that the library is loaded before the first viewer waits for it."""
     emulation = ScreenEmulation.blank(cols=80, rows=24)
     emulation.feed(b"$ ", 2)
     emulation.history()

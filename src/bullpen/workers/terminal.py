@@ -125,6 +125,7 @@ class TerminalWorker:
         self._watchers.add(watcher)
 
     def remove_watcher(self, watcher: Callable[[], None]) -> None:
+        """Undo `add_watcher`."""
         self._watchers.discard(watcher)
 
     async def history(self) -> ScreenHistory:
@@ -132,6 +133,7 @@ class TerminalWorker:
         return await self._services.screens.history(self.worker, self.recording)
 
     def _notify_watchers(self) -> None:
+        """Call all watchers; a watcher may remove itself."""
         for watcher in tuple(self._watchers):
             watcher()
 

@@ -53,6 +53,7 @@ class TerminalWindow:
         return self._apply_size()
 
     def _set_owner(self, viewer: str) -> None:
+        """Make a viewer the owner, and notify all viewers."""
         self.owner = viewer
         self._notify()
 
@@ -66,5 +67,6 @@ class TerminalWindow:
         return size
 
     def _notify(self) -> None:
+        """Tell all viewers that the size or its owner has changed."""
         for changed in self._watchers.values():
             changed()

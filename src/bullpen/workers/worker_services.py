@@ -39,15 +39,20 @@ def user_environment() -> dict[str, str]:
 class AgentCatalog(Protocol):
     """The known agents, and how each is started; `agents.registry.AgentRegistry` implements it."""
 
-    def get(self, agent_id: str) -> AgentDefinition: ...
+    def get(self, agent_id: str) -> AgentDefinition:
+        """Return the definition of an agent, or raise NotFound."""
 
-    def default(self) -> str: ...
+    def default(self) -> str:
+        """Return the id of the agent that starts when none is named."""
 
-    def all(self) -> list[AgentDefinition]: ...
+    def all(self) -> list[AgentDefinition]:
+        """Return all definitions."""
 
-    def command(self, definition: AgentDefinition, continues: bool = False) -> tuple[str, ...]: ...
+    def command(self, definition: AgentDefinition, continues: bool = False) -> tuple[str, ...]:
+        """Return the command line of the agent; `continues`: the one that continues its last conversation."""
 
-    def environment(self, definition: AgentDefinition) -> dict[str, str]: ...
+    def environment(self, definition: AgentDefinition) -> dict[str, str]:
+        """Return the variables that the agent's process gets."""
 
 
 class WorkerServices:

@@ -31,12 +31,14 @@ def main() -> int:
 
 
 async def _serve() -> int:
+    """Serve the ACP client until stdin ends; return exit code 0."""
     connection = AcpConnection()
     await DemoAgent(connection, ConversationStore(_state_directory())).serve()
     return 0
 
 
 def _state_directory() -> Path:
+    """Return where conversations are stored: $DEMO_AGENT_STATE, else below the user's state directory."""
     if chosen := os.environ.get("DEMO_AGENT_STATE"):
         return Path(chosen)
     state = os.environ.get("XDG_STATE_HOME")

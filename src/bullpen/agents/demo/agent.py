@@ -46,7 +46,7 @@ class DemoAgent:
                 turn.cancel()
 
     def _handle_request(self, request: Request, params: dict[str, Any], tasks: asyncio.TaskGroup) -> None:
-        """Answer a request of the client."""
+        """Answer a request of the client; requests about a known session go to `_handle_in_session`."""
         match request.method:
             case "initialize":
                 self._initialize(request, params)
@@ -68,7 +68,10 @@ class DemoAgent:
                 self._connection.refuse(request, METHOD_NOT_FOUND, f"there is no method {request.method}")
 
     def _handle_in_session(self, request: Request, params: dict[str, Any], tasks: asyncio.TaskGroup) -> None:
-        """Answer a request that names a session."""
+        """Answer a request that names a session: load or resume it, change a setting, or start a turn.
+
+        A prompt is answered when its turn ends; a second one is refused until then.
+        """
         id = str(params.get("sessionId"))
         session = self._sessions.get(id) or self._store.load(id)
         if session is None:
@@ -91,11 +94,13 @@ class DemoAgent:
                 self._change_setting(request, params, session)
 
     def _handle_notification(self, notification: Notification, params: dict[str, Any]) -> None:
+        """Cancel the turn of the session that session/cancel names; ignore every other notification."""
         turn = self._turns.get(str(params.get("sessionId")))
         if notification.method == "session/cancel" and turn is not None:
             turn.cancel()
 
     def _initialize(self, request: Request, params: dict[str, Any]) -> None:
+        """Note the capabilities of the client, and answer with those of this agent."""
         offered = params.get("clientCapabilities")
         self._capabilities = offered if isinstance(offered, dict) else {}
         about = {"name": "bullpen-demo-agent", "title": "Demo", "version": __version__}
@@ -142,7 +147,7 @@ class DemoAgent:
             self._connection.answer(request, options)
 
     async def _run_turn(self, request: Request, params: dict[str, Any], session: DemoConversation) -> None:
-        """Run a turn and answer its prompt request."""
+        """Run a turn to its end, save the conversation, and then answer the prompt request."""
         error: Exception | None = None
         result = {"stopReason": "cancelled"}
         try:
@@ -217,6 +222,7 @@ def _text(params: dict[str, Any]) -> str:
 
 
 def _modes(session: DemoConversation) -> dict[str, Any]:
+    """Return the modes of the agent as ACP reports them, with the current one."""
     known = [{"id": id, "name": id.capitalize(), "description": text} for id, text in MODES.items()]
     return {"currentModeId": session.mode, "availableModes": known}
 
@@ -230,6 +236,7 @@ def _options(session: DemoConversation) -> list[dict[str, Any]]:
 
 
 def _select(id: str, name: str, category: str, value: str, choices: dict[str, str]) -> dict[str, Any]:
+    """Return an ACP configuration option with these choices, given as texts by value."""
     options = [{"value": key, "name": key.capitalize(), "description": text} for key, text in choices.items()]
     return {
         "id": id,

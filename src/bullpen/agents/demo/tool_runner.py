@@ -40,6 +40,7 @@ class ToolRunner:
         return str(answer.get("content", ""))
 
     async def write(self, path: str, text: str) -> None:
+        """Write a file through the client if it offers that, else directly."""
         if self._files.get("writeTextFile"):
             await self._call("fs/write_text_file", path=path, content=text)
         else:
@@ -95,6 +96,7 @@ class ToolRunner:
 
 
 def _read_text(path: str) -> str:
+    """Return the text of a file; empty if it cannot be read."""
     try:
         with open(path, errors="replace") as file:
             return file.read()
@@ -103,6 +105,7 @@ def _read_text(path: str) -> str:
 
 
 def _write_text(path: str, text: str) -> None:
+    """Write a file, and create the directories above it."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path, "w") as file:
         file.write(text)

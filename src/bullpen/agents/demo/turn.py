@@ -71,7 +71,7 @@ class DemoTurn:
         self._remember({"sessionUpdate": kind, "content": {"type": "text", "text": text}})
 
     async def perform(self, action: RequestedAction) -> None:
-        """Perform one action."""
+        """Perform one action; some raise TurnFailed or TurnStopped, or end the process."""
         match action.verb:
             case "think":
                 await self.say("Let me think about that for a moment …", "agent_thought_chunk")
@@ -151,10 +151,12 @@ class DemoTurn:
             await self.say("All right, keep it to yourself.")
 
     def _show_picture(self) -> None:
+        """Send a small picture as a part of the answer."""
         content = {"type": "image", "mimeType": "image/png", "data": PICTURE}
         self.update({"sessionUpdate": "agent_message_chunk", "content": content})
 
     def _show_terminal(self, call: dict[str, Any], terminal_id: str) -> None:
+        """Attach the terminal of a command to its tool call, so that the client shows its output."""
         content = [{"type": "terminal", "terminalId": terminal_id}]
         changes = {"toolCallId": call["toolCallId"], "status": "in_progress", "content": content}
         self.update({"sessionUpdate": "tool_call_update", **changes})
@@ -195,7 +197,7 @@ class DemoTurn:
                 raise asyncio.CancelledError
 
     def _remember(self, update: dict[str, Any]) -> None:
-        """Add an update to the conversation."""
+        """Add an update to the history of the conversation; it is stored later."""
         self._session.history.append(update)
 
 

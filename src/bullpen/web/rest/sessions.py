@@ -210,6 +210,7 @@ def _with_foreground(session: dict[str, Any]) -> dict[str, Any]:
 
 
 def _worker_with_foreground(worker: dict[str, Any]) -> dict[str, Any]:
+    """Return the JSON of a worker with the program in the foreground of its terminal, or None."""
     runs = worker["type"] == "terminal" and worker["state"] == "active" and worker["pid"]
     program = foreground_program(worker["pid"]) if runs else None
     return worker | {"foreground": program}

@@ -36,6 +36,7 @@ class AdmittedSocket:
         self.principal = principal
 
     async def send(self, message: dict[str, Any]) -> None:
+        """Send a message as JSON text."""
         await self.send_text(encode(message))
 
     async def send_text(self, encoded: bytes) -> None:
@@ -86,7 +87,10 @@ class AdmittedSocket:
 
 @asynccontextmanager
 async def admit(websocket: WebSocket, credentials: Credentials) -> AsyncIterator[AdmittedSocket]:
-    """Accept a socket, and close it with the right code when the block ends or its token is revoked."""
+    """Accept a socket, and close it with the right code when the block ends or its token is revoked.
+
+    The body is cancelled when the token is revoked.
+    """
     await websocket.accept()
     socket = AdmittedSocket(websocket, websocket.scope["principal"])
     task = asyncio.current_task()

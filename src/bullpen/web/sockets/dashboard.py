@@ -36,7 +36,7 @@ class DashboardSocket:
         self._wake = asyncio.Event()
 
     async def run(self) -> None:
-        """Serve the socket until the client disconnects."""
+        """Send the sessions, their changes and heartbeats until the client disconnects; ignore messages."""
         sessions, inbox = self._context.sessions, self._context.inbox
         async with (
             socket_tasks() as tasks,
@@ -63,7 +63,7 @@ class DashboardSocket:
         self._wake.set()
 
     async def _send_changes(self) -> None:
-        """Send all sessions and the inbox, then their changes."""
+        """Send all sessions and the inbox, then their changes; of several changes only the newest."""
         page = await self._context.records.list_sessions(limit=MAX_SESSIONS)
         await self._socket.send({"type": "sessions", "sessions": page.sessions, "total": page.total})
         await self._send_inbox(await self._context.inbox.items())
@@ -85,6 +85,7 @@ class DashboardSocket:
         await self._socket.send({"type": "inbox", "items": [inbox_json(item) for item in items]})
 
     async def _send_heartbeats(self) -> None:
+        """Send a heartbeat at a fixed interval, so that the client notices a dead connection."""
         while True:
             await asyncio.sleep(intervals().heartbeat)
             await self._socket.send({"type": "heartbeat"})

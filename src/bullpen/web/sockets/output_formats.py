@@ -10,7 +10,8 @@ from .admission import AdmittedSocket
 class OutputFormat(Protocol):
     """How a socket sends the output of a terminal."""
 
-    async def send_output(self, socket: AdmittedSocket, offset: int, data: bytes) -> None: ...
+    async def send_output(self, socket: AdmittedSocket, offset: int, data: bytes) -> None:
+        """Send output that begins at an offset of the run."""
 
     def frame(self, offset: int, data: bytes) -> Frame | None:
         """Return the output as a frame to send at once, or None if this format cannot."""
@@ -21,6 +22,7 @@ class BinaryFormat:
     """Sends output as binary frames, each with the offset of its first byte."""
 
     async def send_output(self, socket: AdmittedSocket, offset: int, data: bytes) -> None:
+        """Send output as one binary frame with its offset."""
         await socket.send_frame(output_frame(offset, data))
 
     frame = staticmethod(output_frame)
@@ -33,6 +35,7 @@ class JsonFormat:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     async def send_output(self, socket: AdmittedSocket, offset: int, data: bytes) -> None:
+        """Send the complete characters; keep the bytes of an incomplete one for the next call."""
         held = len(self._decoder.getstate()[0])
         if text := self._decoder.decode(data):
             await socket.send({"type": "output", "offset": offset - held, "data": text})

@@ -42,7 +42,7 @@ class RelaySocket:
         self._following: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
-        """Serve the socket until the client disconnects."""
+        """Handle requests one by one until the client disconnects; answer a failed one with an error."""
         async with socket_tasks() as tasks:
             async for message in self._socket.messages():
                 try:

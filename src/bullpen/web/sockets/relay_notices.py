@@ -21,7 +21,7 @@ class RelayNotices:
         self._ended: list[int] = []  # timestamps at which agents were terminated
 
     async def send_all(self, follower: LogFollower) -> None:
-        """Send the notices of all events until the session ends."""
+        """Send the notices of all events; send the end of the session once its processes have ended."""
         end: Event | None = None
         async with asyncio.TaskGroup() as endings:
             async for event in _events(follower):

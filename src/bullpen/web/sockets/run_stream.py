@@ -243,6 +243,7 @@ class RunStream:
         return True
 
     async def _send_size(self) -> None:
+        """Send the window size of the terminal, and whether this viewer decides it."""
         self._size_sent = True
         window = self._terminal.window
         cols, rows = window.size
@@ -251,6 +252,7 @@ class RunStream:
         )
 
     async def _send_activity(self) -> None:
+        """Send the current activity of the agent."""
         activity = self._activity_sent = self._terminal.activity
         assert activity is not None
         await self._socket.send(
@@ -263,6 +265,7 @@ class RunStream:
         )
 
     async def _send_end(self) -> None:
+        """Send how the program has ended; no output follows."""
         self._end_sent = True
         ended = self._terminal.ended
         assert ended is not None
@@ -279,6 +282,7 @@ class RunStream:
             self._wake_up()
 
     def _on_resize(self) -> None:
+        """Let the sender send the changed size, or its changed owner."""
         self._size_sent = False
         self._wake_up()
 

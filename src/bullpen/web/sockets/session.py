@@ -28,7 +28,7 @@ _frames: WeakKeyDictionary[EventBatch, Frame] = WeakKeyDictionary()
 
 @router.websocket("/ws/session/{session_id}", dependencies=[Depends(allow_delegate(Scope.VIEW))])
 async def session_socket(websocket: WebSocket, session_id: str) -> None:
-    """Accept a client that follows a session."""
+    """Accept a client that follows a session; while it is connected, it counts as a viewer."""
     context = context_of(websocket)
     async with admit(websocket, context.credentials) as socket:
         session = await context.sessions.get(session_id)
@@ -58,7 +58,7 @@ class SessionSocket:
         self._following: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
-        """Serve the socket until the client disconnects."""
+        """Handle messages one by one until the client disconnects; answer a failed one with an error."""
         async with socket_tasks() as tasks:
             heartbeat = tasks.create_task(self._send_heartbeats())
             async for message in self._socket.messages():
@@ -70,7 +70,7 @@ class SessionSocket:
             self._unsubscribe()
 
     async def _handle(self, message: dict[str, Any], tasks: asyncio.TaskGroup) -> None:
-        """Subscribe, note visibility, or execute a command and acknowledge it."""
+        """Subscribe, note whether the session is visible, or execute a command and acknowledge it."""
         match message["type"]:
             case "subscribe":
                 after = _after(message, self._log.head)
@@ -83,11 +83,15 @@ class SessionSocket:
                 await self._socket.send({"type": "ack", "id": message.get("id"), **done})
 
     def _unsubscribe(self) -> None:
+        """Stop sending events, if the client has subscribed."""
         if self._following is not None:
             self._following.cancel()
 
     async def _follow(self, after: int | None, notices: bool) -> None:
-        """Send a snapshot to a client that is new or too far behind, then every event in order."""
+        """Send a snapshot to a client that is new or too far behind, then every event in order.
+
+        With `notices`, send queue notices too. Raise NotFound when the session is purged.
+        """
         if after is None or self._log.is_far_behind(after):
             snapshot = self._log.snapshot
             after = snapshot.last_seq
@@ -105,6 +109,7 @@ class SessionSocket:
         return self._socket.push(_frame(batch))
 
     async def _send_heartbeats(self) -> None:
+        """Send a heartbeat with the newest seq at a fixed interval, so that the client notices a loss."""
         while True:
             await asyncio.sleep(intervals().heartbeat)
             await self._socket.send({"type": "heartbeat", "head": self._log.head})
@@ -121,7 +126,10 @@ def _frame(batch: EventBatch) -> Frame:
 
 
 def _after(message: dict[str, Any], head: int) -> int | None:
-    """Return the last seq that the client has; None if it has none, or one that is not in this log."""
+    """Return the last seq that the client has; None if it has none, or one that is not in this log.
+
+    Raise Invalid if it is not a whole number.
+    """
     match message.get("after"):
         case None:
             return None

@@ -111,7 +111,7 @@ class TerminalSocket:
         return True
 
     async def _handle(self, message: dict[str, Any]) -> None:
-        """Handle a message of any type, in the order of arrival."""
+        """Type input or an image, resize the window, or note how far the viewer has drawn."""
         match message["type"]:
             case "input":
                 await self._stream.wait_started()
@@ -148,7 +148,7 @@ class TerminalSocket:
 
 
 def _input_bytes(message: dict[str, Any]) -> bytes:
-    """Return the bytes of an input message."""
+    """Return the bytes to type, which the message has as text or as base64; else raise Invalid."""
     if isinstance(text := message.get("data"), str):
         return text.encode("utf-8", "replace")
     if isinstance(text := message.get("base64"), str):
