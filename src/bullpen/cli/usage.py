@@ -74,7 +74,7 @@ def usage(
 
 
 def _group_name(by: By, group: UsageGroup) -> str:
-    """Return the first cell of a line."""
+    """Return the name of a group for the first column: its date, its turn with the session, or its title."""
     match by:
         case "day":
             return group.key or ""

@@ -91,7 +91,7 @@ async def add_worktree(
     on_progress: Callable[[str], None] | None = None,
     marker: str | None = None,
 ) -> None:
-    """Check a branch out in an empty directory, or raise Conflict if a worktree has it checked out."""
+    """Add a worktree in an empty directory, with a branch; raise Conflict if another one has the branch."""
     for other in await list_worktrees(repository):
         if other.branch == branch:
             raise Conflict(f"the branch {branch} is checked out in {other.path} already")

@@ -66,7 +66,7 @@ def root_refusal(real: Path, *, force: bool = False) -> Forbidden | None:
 
 
 def suggested_root(real: Path) -> Path:
-    """Return the root to suggest for a directory: the work tree around it, or the directory itself."""
+    """Return the root to suggest for a directory: the work tree around it if allowed, else the directory."""
     around = (each for each in (real, *real.parents) if os.path.lexists(each / ".git"))
     top = next(around, real)
     return real if root_refusal(top) else top

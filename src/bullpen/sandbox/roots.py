@@ -205,6 +205,7 @@ class WorkspaceRoots:
         )
 
     def _git_dir(self, repo_id: str) -> str | None:
+        """Return the git directory that a repository had when it was registered, or None if unknown."""
         settings = self._settings.get(repo_id)
         return settings.git_dir if settings else None
 

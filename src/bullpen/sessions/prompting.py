@@ -186,7 +186,7 @@ class PromptDelivery:
                 return self._enqueue(snapshot, message)
 
     def _enqueue(self, snapshot: Snapshot, message: QueueAdded) -> list[Draft]:
-        """Return the events that queue the message, and start an agent for it if the session has none."""
+        """Return the drafts that queue the message, and start an agent for it if the session has none."""
         added = queue.enqueue(snapshot.queue, message)
         drafts = [added, *self._title(snapshot, added)]
         if snapshot.primary is not None:

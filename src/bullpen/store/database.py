@@ -111,7 +111,7 @@ class Database:
         return result
 
     def _read(self, work: Callable[[Connection], T], tries: int = READ_TRIES) -> T:
-        """Run `work`; retry after a temporary error, and raise Unavailable after READ_TRIES."""
+        """Run `work` in a transaction; retry at once after a temporary error, then raise Unavailable."""
         try:
             with self._reading.connect() as connection, connection.begin():
                 return work(connection)

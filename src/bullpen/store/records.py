@@ -42,7 +42,10 @@ class RecordStore:
     async def add_repository(
         self, repository: Repository, answer: PendingAnswer[Repository] | None = None
     ) -> Repository:
-        """Register a repository. One that was removed gets its old id, and so its sessions, back."""
+        """Register a repository, or raise Conflict if its path is registered.
+
+        One that was removed gets its old id, and so its sessions, back.
+        """
         return await self._database.write(with_answer(lambda c: _add_repository(c, repository), answer))
 
     async def edit_repository(

@@ -30,7 +30,7 @@ def send_prompt(
     recap: str = "",
     from_queue: bool = False,
 ) -> ConversationChange:
-    """Send a prompt and begin its turn, or raise Conflict if the agent is busy.
+    """Send a prompt and begin its turn. Raise Conflict if the agent is busy, Invalid if it takes no images.
 
     `recap` is a summary of the conversation for an agent whose own session is new.
     """

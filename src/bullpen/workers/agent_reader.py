@@ -91,6 +91,7 @@ class AgentReader:
         self._prompt_id = conversation.turn.prompt_id if conversation.turn else None
 
     def _begin_handshake(self, change: ConversationChange) -> Change:
+        """Return the change that sends the first request of a new run."""
         self._handshake.begin(change)
         return change.build()
 

@@ -55,7 +55,7 @@ class OutputActivity:
         self._output_at = clock.monotonic()
 
     def update(self) -> None:
-        """Scan the output since the last update; set `is_writing`, and `call` if the agent calls."""
+        """Scan the output since the last update; set `is_writing`, and `call` if it calls or writes."""
         end = self._recording.end
         grown = end - self._end
         self.is_writing = grown >= MIN_WRITE_BYTES and self.silent_seconds <= MAX_WRITE_GAP

@@ -111,7 +111,7 @@ class PtyAgent(TerminalWorker):
         return self._log.snapshot.worker(self.worker.id), self._conversation.turn
 
     async def _record_activity(self, verdict: JudgedActivity, turn: Turn | None) -> None:
-        """Record a judged activity."""
+        """Record an activity that was judged during `turn`, unless that is over; idle ends the turn."""
         typed_by_user = self._watch is not None and self._watch.may_follow_input
 
         def decide(change: ConversationChange) -> Change:

@@ -119,7 +119,7 @@ class ActivityWatch:
         return max(left, CHECK_INTERVAL)
 
     def _note_turn(self, turn: Turn | None) -> None:
-        """Forget what is known of the turn before when a new turn has begun."""
+        """When a new turn has begun, forget the agent's report and its call for attention from before."""
         before, self._prompt_id = self._prompt_id, turn.prompt_id if turn else None
         if self._prompt_id not in (None, before):
             self._report = self._candidate = self._output.call = None

@@ -15,7 +15,7 @@ NAME = "bullpen-demo-agent"
 
 
 def main() -> int:
-    """Run the program and return its exit code."""
+    """Serve ACP, or print the version or a help text; return the exit code, 2 for other arguments."""
     match sys.argv[1:]:
         case []:
             return asyncio.run(_serve())

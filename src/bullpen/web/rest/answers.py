@@ -71,7 +71,10 @@ class IdempotentRequest:
 async def idempotent_request(
     request: Request, idempotency_key: Annotated[str | None, Header(max_length=MAX_KEY_LENGTH)] = None
 ) -> AsyncIterator[IdempotentRequest]:
-    """Dependency of every POST route. Raise AlreadyAnswered if the key is known."""
+    """Dependency of every POST route: raise AlreadyAnswered if the key is known, Invalid if it is malformed.
+
+    When the route fails, look for an answer once more.
+    """
     if idempotency_key is None:
         yield IdempotentRequest(None, "")
         return
