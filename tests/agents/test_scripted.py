@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from bullpen.wire.jsonrpc import ErrorResponse, Request, Response
-from support.acp_client import AcpClient, Refused
+from support.acp_client import AcpClient, AcpError
 from support.scripted_agent.journal import message_of, prompts_in, read_journal, streamed_in
 
 PROGRAM = Path(__file__).with_name("scripted.py")
@@ -75,7 +75,7 @@ async def test_the_journal_has_every_line_both_ways(stage: Stage) -> None:
     async with stage.session() as client:
         await client.prompt("[[chunk hello]]")
         client.close_input()
-        assert await client.ended() == 0
+        assert await client.wait_for_exit() == 0
         records = list(read_journal(stage.journal))
     said = [message_of(record) for record in records if record["dir"] == "out"]
     assert [message["id"] for message in said if "result" in message] == [1, 2, 3]
@@ -93,7 +93,7 @@ async def test_a_script_gives_each_prompt_its_steps(stage: Stage) -> None:
     async with stage.start(script) as client:
         assert (await client.open(str(stage.directory)))["modes"] == {"currentModeId": "a"}
         await client.prompt("x")
-        with pytest.raises(Refused, match="no model"):
+        with pytest.raises(AcpError, match="no model"):
             await client.prompt("y")
         assert client.text() == "firstsecond"
 
@@ -104,7 +104,7 @@ async def test_the_next_process_goes_on_counting_and_repeats_what_was_said(stage
         session_id = client.session_id
     async with stage.start() as client:
         client.session_id = session_id
-        await client.open(str(stage.directory), how="session/load")
+        await client.open(str(stage.directory), method="session/load")
         assert client.text("user_message_chunk") == "[[stream n=3]]"
         assert client.text() == "<0><1><2>"
         await client.prompt("[[stream n=2]]")
@@ -118,7 +118,7 @@ async def test_resuming_repeats_only_with_bad_manners(stage: Stage, replay: str,
         session_id = client.session_id
     async with stage.start({"agent": {"replay": replay}}) as client:
         client.session_id = session_id
-        await client.open(str(stage.directory), how="session/resume")
+        await client.open(str(stage.directory), method="session/resume")
         assert client.text() == expected
 
 
@@ -164,10 +164,10 @@ async def test_cancel_is_taken_well_or_badly(stage: Stage, on_cancel: str, outco
         await client.until(lambda: client.text() or None)
         client.cancel()
         if outcome is None:
-            with pytest.raises(Refused, match="interrupted"):
-                await client.answer(n)
+            with pytest.raises(AcpError, match="interrupted"):
+                await client.response_to(n)
         else:
-            assert await client.answer(n) == outcome
+            assert await client.response_to(n) == outcome
         assert client.text() == ("<0><1>" if on_cancel == "ignore" else "<0>")
 
 
@@ -176,13 +176,13 @@ async def test_cancel_ends_a_question_that_is_open(stage: Stage) -> None:
         n = client.send_prompt("[[permission]]")
         await client.until(lambda: [line for line in client.lines if isinstance(line, Request)] or None)
         client.cancel()
-        assert await client.answer(n) == {"stopReason": "cancelled"}
+        assert await client.response_to(n) == {"stopReason": "cancelled"}
 
 
 async def test_prompts_that_overlap_are_queued(stage: Stage) -> None:
     async with stage.session() as client:
         numbers = [client.send_prompt(f"[[chunk {n}]] [[sleep 0.01]] [[chunk {n}]]") for n in range(3)]
-        assert [await client.answer(n) for n in numbers] == [{"stopReason": "end_turn"}] * 3
+        assert [await client.response_to(n) for n in numbers] == [{"stopReason": "end_turn"}] * 3
         assert client.text() == "001122"
 
 
@@ -199,8 +199,8 @@ async def test_prompts_that_overlap_push_each_other(
 ) -> None:
     async def outcome(n: int) -> Any:
         try:
-            return await client.answer(n)
-        except Refused as refused:
+            return await client.response_to(n)
+        except AcpError as refused:
             return str(refused)
 
     async with stage.session({"agent": {"overlap": overlap}}) as client:
@@ -218,11 +218,11 @@ async def test_a_prompt_that_overlaps_may_never_be_answered(stage: Stage) -> Non
         await client.until(lambda: client.text() or None)
         two = client.send_prompt("[[chunk two]]")
         client.cancel()
-        assert await client.answer(one) == {"stopReason": "cancelled"}
+        assert await client.response_to(one) == {"stopReason": "cancelled"}
         client.close_input()
-        await client.ended()
-        with pytest.raises(Refused, match="ended"):
-            await client.answer(two)
+        await client.wait_for_exit()
+        with pytest.raises(AcpError, match="ended"):
+            await client.response_to(two)
 
 
 async def test_ids_may_be_texts_and_answers_may_have_none(stage: Stage) -> None:
@@ -263,8 +263,8 @@ async def test_it_speaks_nonsense_and_goes_on(stage: Stage) -> None:
         await client.prompt(
             "[[garbage]] [[bytes ff0a]] [[slices 'äöü€ in pieces' delay=0]] [[huge size=2000000]]"
         )
-        assert client.noise()[0] == "hello there"
-        assert len(client.noise()) == 4
+        assert client.invalid_lines()[0] == "hello there"
+        assert len(client.invalid_lines()) == 4
         assert client.text() == "äöü€ in pieces"
     sizes = [record["size"] for record in read_journal(stage.journal) if "size" in record]
     assert sizes == [2_000_001]
@@ -285,10 +285,10 @@ async def test_it_answers_twice(stage: Stage) -> None:
 async def test_it_never_answers_and_refuses_the_handshake(stage: Stage) -> None:
     script = {"on": {"session/new": ["silent"], "session/load": ["error code=-32000 'log in first'"]}}
     async with stage.start(script) as client:
-        await client.ask("initialize", {})
+        await client.request("initialize", {})
         silent = client.send("session/new", {"cwd": "/"})
-        with pytest.raises(Refused) as refused:
-            await client.ask("session/load", {"sessionId": "x", "cwd": "/"})
+        with pytest.raises(AcpError) as refused:
+            await client.request("session/load", {"sessionId": "x", "cwd": "/"})
         assert refused.value.code == -32000
         answers = [line for line in client.lines if isinstance(line, Response | ErrorResponse)]
         assert silent not in [line.id for line in answers]
@@ -301,7 +301,7 @@ async def test_it_never_answers_and_refuses_the_handshake(stage: Stage) -> None:
 async def test_it_falls_over(stage: Stage, step: str, code: int) -> None:
     async with stage.session() as client:
         client.send_prompt(f"[[stream n=2]] [[{step}]]")
-        assert await client.ended() == code
+        assert await client.wait_for_exit() == code
     assert streamed_in(list(read_journal(stage.journal))) == [0, 1]
 
 
@@ -319,6 +319,6 @@ async def test_it_ignores_the_end_of_its_input_and_being_asked_to_end(stage: Sta
 async def test_it_closes_its_output_and_lives(stage: Stage) -> None:
     async with stage.session() as client:
         n = client.send_prompt("[[close_stdout]] [[wait_cancel]]")
-        with pytest.raises(Refused, match="ended"):
-            await client.answer(n)
+        with pytest.raises(AcpError, match="ended"):
+            await client.response_to(n)
         assert client.process.returncode is None

@@ -9,7 +9,7 @@ from bullpen.cli.form import form_content, form_fields
 from bullpen.domain.errors import Invalid
 from support.commands import Bullpen
 from support.server import Server
-from support.talk import Talk, define_scripted
+from support.session_client import SessionClient, define_scripted
 from support.tmux import PROMPT, Tmux
 
 FORM = {
@@ -28,19 +28,19 @@ FIELDS = form_fields(FORM)
 
 
 @pytest.fixture
-async def talk(server: Server) -> Talk:
+async def talk(server: Server) -> SessionClient:
     """A session whose agent asks with a form, each time it is prompted."""
     ask = {"do": "question", "text": "Who are you?", "schema": FORM}
     await define_scripted(server, "curious", {"prompts": [[ask], [ask]]})
-    talk = await Talk.begin(server, "curious", title="work")
+    talk = await SessionClient.begin(server, "curious", title="work")
     await talk.prompt("go")
-    await talk.seen("question", status="pending")
+    await talk.wait_for_event("question", status="pending")
     return talk
 
 
-async def answer_of(talk: Talk) -> Any:
+async def answer_of(talk: SessionClient) -> Any:
     """What the agent was told."""
-    return (await talk.seen("question", status="accepted"))["data"]["answer"]
+    return (await talk.wait_for_event("question", status="accepted"))["data"]["answer"]
 
 
 def test_what_is_sent_has_the_types_of_the_schema() -> None:
@@ -81,7 +81,7 @@ def test_a_field_of_a_kind_nobody_knows_is_text() -> None:
     assert form_content(fields, {"odd": "a", "list": "b"}) == {"odd": "a", "list": "b"}
 
 
-async def test_a_script_sees_what_is_asked_and_answers_it(bullpen: Bullpen, talk: Talk) -> None:
+async def test_a_script_sees_what_is_asked_and_answers_it(bullpen: Bullpen, talk: SessionClient) -> None:
     listed = (await bullpen("answer", "work", "--list")).out.splitlines()
     assert listed[:2] == ["asks: curious: Who are you?", "  name: text, 3 letters or more"]
     assert "  colour: one of red, blue; may be left out" in listed
@@ -101,12 +101,12 @@ async def test_a_script_sees_what_is_asked_and_answers_it(bullpen: Bullpen, talk
     assert (await bullpen("answer", "work")).err == "bullpen: work asks no question\n"
 
 
-async def test_a_question_can_be_declined(bullpen: Bullpen, talk: Talk) -> None:
+async def test_a_question_can_be_declined(bullpen: Bullpen, talk: SessionClient) -> None:
     assert await bullpen("answer", "work/curious", "--decline") == (0, "declined: Who are you?\n", "")
-    await talk.seen("question", status="declined")
+    await talk.wait_for_event("question", status="declined")
 
 
-async def test_a_person_is_asked_for_each_field_until_it_fits(tmux: Tmux, talk: Talk) -> None:
+async def test_a_person_is_asked_for_each_field_until_it_fits(tmux: Tmux, talk: SessionClient) -> None:
     await tmux.enter("bullpen answer work --field share=2")
     await tmux.until("Your name:")
     await tmux.enter("")
@@ -127,7 +127,7 @@ async def test_a_person_is_asked_for_each_field_until_it_fits(tmux: Tmux, talk: 
     assert await answer_of(talk) == filled
 
 
-async def test_who_leaves_a_form_has_answered_nothing(tmux: Tmux, talk: Talk) -> None:
+async def test_who_leaves_a_form_has_answered_nothing(tmux: Tmux, talk: SessionClient) -> None:
     await tmux.enter("bullpen answer work")
     await tmux.until("Your name:")
     await tmux.type("C-d")
@@ -144,7 +144,7 @@ async def test_who_leaves_a_form_has_answered_nothing(tmux: Tmux, talk: Talk) ->
 
 async def test_a_chat_asks_what_the_agent_asks(tmux: Tmux, server: Server) -> None:
     await define_scripted(server)
-    talk = await Talk.begin(server, title="chatty")
+    talk = await SessionClient.begin(server, title="chatty")
     await tmux.enter("bullpen chat chatty")
     await tmux.until("an empty line leaves")
     await tmux.enter("[[question 'Which port?']]")

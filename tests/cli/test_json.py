@@ -7,13 +7,13 @@ import pytest
 
 from support.commands import Bullpen
 from support.server import Server
-from support.talk import Talk, define_scripted
+from support.session_client import SessionClient, define_scripted
 
 
 @pytest.fixture
-async def talk(server: Server) -> Talk:
+async def talk(server: Server) -> SessionClient:
     await define_scripted(server)
-    return await Talk.begin(server, title="work")
+    return await SessionClient.begin(server, title="work")
 
 
 async def told(bullpen: Bullpen, *arguments: str) -> Any:
@@ -22,7 +22,9 @@ async def told(bullpen: Bullpen, *arguments: str) -> Any:
     return json.loads(done.out)
 
 
-async def test_what_a_script_has_queued_it_can_send_and_take_back(bullpen: Bullpen, talk: Talk) -> None:
+async def test_what_a_script_has_queued_it_can_send_and_take_back(
+    bullpen: Bullpen, talk: SessionClient
+) -> None:
     await bullpen("queue", "pause", "work")
     first = await told(bullpen, "queue", "add", "work", "first", "--title", "One", "--at", "23:59")
     assert (first["message"], first["title"], first["state"]) == ("first", "One", "queued")
@@ -34,15 +36,15 @@ async def test_what_a_script_has_queued_it_can_send_and_take_back(bullpen: Bullp
     ]
     assert (await bullpen("queue", "rm", "work", first["id"])).code == 0
     assert (await bullpen("queue", "now", "work", second.out.strip())).code == 0
-    await talk.seen("turn_start", promptId=second.out.strip())
+    await talk.wait_for_event("turn_start", promptId=second.out.strip())
 
 
-async def test_cancel_tells_whose_turn_it_cancelled(bullpen: Bullpen, talk: Talk) -> None:
+async def test_cancel_tells_whose_turn_it_cancelled(bullpen: Bullpen, talk: SessionClient) -> None:
     agent = (await talk.worker())["id"]
     idle = {"sessionId": talk.id, "workerId": agent, "cancelled": False}
     assert await told(bullpen, "cancel", "work") == idle
     await talk.prompt("[[wait_cancel]]")
-    await talk.seen("turn_start")
+    await talk.wait_for_event("turn_start")
     assert await told(bullpen, "cancel", "work/scripted") == idle | {"cancelled": True}
 
 
@@ -76,7 +78,7 @@ async def test_rm_tells_what_it_cancelled_or_purged(bullpen: Bullpen, server: Se
 
 
 @pytest.mark.parametrize("target", ["work", "work/scripted"])
-async def test_restart_tells_of_the_agent(bullpen: Bullpen, talk: Talk, target: str) -> None:
+async def test_restart_tells_of_the_agent(bullpen: Bullpen, talk: SessionClient, target: str) -> None:
     agent = await talk.worker()
     left = await told(bullpen, "restart", target, "--if-ended")
     assert (left["id"], left["run"]) == (agent["id"], 1)

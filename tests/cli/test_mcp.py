@@ -15,7 +15,7 @@ from mcp.types import TextContent
 from support.commands import Bullpen
 from support.repositories import Repo
 from support.server import Server
-from support.talk import Talk, define_scripted
+from support.session_client import SessionClient, define_scripted
 from web.people import environment_of, new_token
 
 COMMAND = str(Path(sys.executable).parent / "bullpen")
@@ -58,7 +58,7 @@ def key_of(pid: int) -> dict[str, str]:
 
 async def test_an_agent_starts_prompts_waits_for_and_reads_a_session(server: Server) -> None:
     await define_scripted(server)
-    other = await Talk.begin(server, title="somebody else's")
+    other = await SessionClient.begin(server, title="somebody else's")
     async with agent(await delegate(server)) as helper:
         assert await helper.tools() == {
             "list_sessions",
@@ -150,7 +150,7 @@ async def test_a_session_that_needs_a_person_is_told_so_and_not_answered(server:
 
 async def test_an_agent_asks_its_human_with_the_key_of_its_own_run(server: Server, bullpen: Bullpen) -> None:
     await define_scripted(server)
-    talk = await Talk.begin(server, title="work")
+    talk = await SessionClient.begin(server, title="work")
     [worker] = (await server.call("GET", f"{talk.path}/workers"))["workers"]
     async with agent(key_of(worker["pid"]) | {"HOME": str(server.home)}) as helper:
         assert await helper.tools() == {"ask_human"}
@@ -177,7 +177,7 @@ async def test_an_agent_asks_its_human_with_the_key_of_its_own_run(server: Serve
 
 async def test_a_question_outlives_the_server(server: Server) -> None:
     await define_scripted(server)
-    talk = await Talk.begin(server)
+    talk = await SessionClient.begin(server)
     [worker] = (await server.call("GET", f"{talk.path}/workers"))["workers"]
     async with agent(key_of(worker["pid"]) | {"HOME": str(server.home)}) as helper:
         waiting = await helper.call("ask_human", question="Go on?", seconds=0)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import pytest
 
-from support.commands import Bullpen, Done
+from support.commands import Bullpen, CommandResult
 from support.server import Server
 
 
@@ -139,7 +139,7 @@ def words_of(server: Server) -> dict[str, object]:
     return {"workspace": server.workspace, "home": server.home, "port": server.port}
 
 
-async def make(mistake: Mistake, server: Server) -> Done:
+async def make(mistake: Mistake, server: Server) -> CommandResult:
     words = words_of(server)
     env = {name: value.format(**words) for name, value in mistake.env.items()}
     return await Bullpen(server.environment() | env)(*mistake.command.format(**words).split())
@@ -148,7 +148,7 @@ async def make(mistake: Mistake, server: Server) -> Done:
 async def test_every_mistake_is_answered_in_one_sentence(server: Server) -> None:
     words = words_of(server)
     expected = {
-        name: Done(mistake.code, "", f"bullpen: {mistake.answer.format(**words)}\n")
+        name: CommandResult(mistake.code, "", f"bullpen: {mistake.answer.format(**words)}\n")
         for name, mistake in MISTAKES.items()
     }
     assert {name: await make(mistake, server) for name, mistake in MISTAKES.items()} == expected

@@ -13,16 +13,16 @@ from bullpen.cli.chat import match_option
 from support.commands import Bullpen
 from support.repositories import Repo
 from support.server import Server
-from support.talk import Talk, define_scripted
+from support.session_client import SessionClient, define_scripted
 from support.tmux import PROMPT, Tmux
-from support.tui import TuiTalk, define_tui, journal_of
+from support.tui_session_client import TuiSessionClient, define_tui, journal_of
 from web.people import new_token
 
 
 @pytest.fixture
-async def talk(server: Server) -> Talk:
+async def talk(server: Server) -> SessionClient:
     await define_scripted(server)
-    return await Talk.begin(server, title="work")
+    return await SessionClient.begin(server, title="work")
 
 
 async def test_run_prints_the_answer_and_exits_by_the_stop_reason(bullpen: Bullpen, server: Server) -> None:
@@ -65,20 +65,24 @@ async def test_a_session_that_failed_is_not_forgotten(bullpen: Bullpen, server: 
     assert "[[crash]]" in (await bullpen("ls", "-a")).out
 
 
-async def test_a_turn_that_failed_is_listed_as_such_until_one_goes_well(bullpen: Bullpen, talk: Talk) -> None:
+async def test_a_turn_that_failed_is_listed_as_such_until_one_goes_well(
+    bullpen: Bullpen, talk: SessionClient
+) -> None:
     why = "the turn failed: the model is overloaded"
-    await talk.ask("[[error text='the model is overloaded']]")
+    await talk.run_turn("[[error text='the model is overloaded']]")
     assert f"  error: {why}  " in (await bullpen("ls")).out
     assert why in (await bullpen("show", "work")).out
     waiting = (await bullpen("inbox")).out
     assert (waiting.splitlines()[1].split()[0], why in waiting) == ("failed", True)
     assert await bullpen("wait", "work") == (1, f"scripted: {why}\n", "")
-    await talk.ask("[[chunk better]]")
+    await talk.run_turn("[[chunk better]]")
     assert "  done, not seen yet  " in (await bullpen("ls")).out
     assert (await bullpen("wait", "work")).code == 0
 
 
-async def test_wait_does_not_ask_again_at_every_word(bullpen: Bullpen, talk: Talk, server: Server) -> None:
+async def test_wait_does_not_ask_again_at_every_word(
+    bullpen: Bullpen, talk: SessionClient, server: Server
+) -> None:
     async def answers() -> int:
         metrics = (await server.http.get("/metrics")).text
         return int(float(re.search(r'http_answers_total{status="200"} (\S+)', metrics)[1]))  # type: ignore[index]
@@ -86,7 +90,7 @@ async def test_wait_does_not_ask_again_at_every_word(bullpen: Bullpen, talk: Tal
     await talk.prompt("[[sleep 2]] " + "[[tool]] [[sleep 0.02]] " * 100)
     before = await answers()
     assert (await bullpen("wait", "work")).code == 0
-    assert len(await talk.tools()) == 100
+    assert len(await talk.tool_statuses()) == 100
     assert await answers() - before < 50
 
 
@@ -95,13 +99,14 @@ async def test_what_is_done_and_nobody_has_seen_comes_before_what_works(
 ) -> None:
     await define_scripted(server)
     talks = {
-        title: await Talk.begin(server, title=title) for title in ("resting", "done", "asking", "working")
+        title: await SessionClient.begin(server, title=title)
+        for title in ("resting", "done", "asking", "working")
     }
     await talks["working"].prompt("[[wait_cancel]]")
     await talks["asking"].prompt("[[permission]]")
-    await talks["asking"].permission()
+    await talks["asking"].open_permission()
     for title in ("done", "resting"):
-        await talks[title].ask("[[chunk x]]")
+        await talks[title].run_turn("[[chunk x]]")
     await server.call("POST", f"{talks['resting'].path}/seen", 204, json={})
 
     listed = [line.split()[:2] for line in (await bullpen("ls")).out.splitlines()[1:]]
@@ -124,7 +129,7 @@ async def test_a_delegate_that_may_not_see_the_inbox_lists_its_sessions(
 
 
 async def test_who_reads_an_answer_in_a_terminal_has_seen_it(
-    bullpen: Bullpen, talk: Talk, tmux: Tmux
+    bullpen: Bullpen, talk: SessionClient, tmux: Tmux
 ) -> None:
     async def waiting() -> list[dict[str, str]]:
         items: list[dict[str, str]] = json.loads((await bullpen("inbox", "--json")).out)["items"]
@@ -200,7 +205,7 @@ async def test_a_model_the_agent_refuses_is_told_and_leaves_no_session(
     assert await bullpen("run", "[[chunk x]]", "-C", str(server.workspace), *where) == (1, "", why)
     assert await bullpen("new", str(server.workspace), *where) == (1, "", why)
     assert (await server.call("GET", "/api/sessions"))["sessions"] == []
-    talk = await Talk.begin(server, title="work")
+    talk = await SessionClient.begin(server, title="work")
     assert await bullpen("send", "work", "[[chunk x]]", "--model", "huge") == (1, "", why)
     assert [method for method, _ in await requests_of(server, talk.id)] == ["session/set_model"]
 
@@ -212,15 +217,17 @@ async def test_an_agent_that_dies_of_a_model_keeps_nobody_waiting(bullpen: Bullp
     assert ran == (1, "", "bullpen: it ended with exit code 7\n")
 
 
-async def test_send_waits_for_the_answer(bullpen: Bullpen, talk: Talk) -> None:
+async def test_send_waits_for_the_answer(bullpen: Bullpen, talk: SessionClient) -> None:
     assert await bullpen("send", "work", "[[chunk hello]]", "--wait") == (0, "hello\n", "")
     assert (await bullpen("send", "work", "[[wait_cancel]]")).out == "sent to work\n"
-    await talk.seen("turn_start", after=10)
+    await talk.wait_for_event("turn_start", after=10)
     assert (await bullpen("send", "work", "later")).out == "queued for work\n"
     assert (await bullpen("send", "work", "now", "--busy", "reject")).code == 1
 
 
-async def test_how_something_ended_is_said_in_words(bullpen: Bullpen, talk: Talk, server: Server) -> None:
+async def test_how_something_ended_is_said_in_words(
+    bullpen: Bullpen, talk: SessionClient, server: Server
+) -> None:
     full = await bullpen("send", "work", """[[answer result='{"stopReason": "max_tokens"}']]""", "--wait")
     assert full == (1, "", "bullpen: the turn ended: it has used all its tokens\n")
     await server.call("POST", f"{talk.path}/complete", json={})
@@ -252,11 +259,13 @@ async def test_chat_says_which_agent_the_first_message_starts(bullpen: Bullpen, 
     coming = f"it has no agent yet; your first message starts {default['name']} ({default['id']})\n"
     assert coming in (await bullpen("chat", "shells")).out
     await define_scripted(server)
-    await Talk.begin(server, title="work")
+    await SessionClient.begin(server, title="work")
     assert "no agent" not in (await bullpen("chat", "work")).out
 
 
-async def test_what_is_said_may_come_on_standard_input(bullpen: Bullpen, server: Server, talk: Talk) -> None:
+async def test_what_is_said_may_come_on_standard_input(
+    bullpen: Bullpen, server: Server, talk: SessionClient
+) -> None:
     long = b"[[chunk hello]]" + b"\n a long line" * 20_000  # more than the system takes as one argument
     assert await bullpen("send", "work", "-", "--wait", stdin=long) == (0, "hello\n", "")
     where = ("--agent", "scripted", "-C", str(server.workspace))
@@ -278,7 +287,7 @@ async def test_an_empty_prompt_starts_no_session(bullpen: Bullpen, server: Serve
     assert (await server.call("GET", "/api/sessions"))["sessions"] == []
 
 
-async def test_send_passes_on_what_another_agent_answered(bullpen: Bullpen, talk: Talk) -> None:
+async def test_send_passes_on_what_another_agent_answered(bullpen: Bullpen, talk: SessionClient) -> None:
     assert (
         await bullpen("worker", "add", "work", "--type", "agent", "--agent", "scripted", "--role", "critic")
     ).code == 0
@@ -289,7 +298,7 @@ async def test_send_passes_on_what_another_agent_answered(bullpen: Bullpen, talk
     assert heard.out == "you said: is that so?\n\nThe last answer of scripted:\n\nit is green\n"
 
 
-async def test_send_passes_on_what_another_agent_has_changed(bullpen: Bullpen, talk: Talk) -> None:
+async def test_send_passes_on_what_another_agent_has_changed(bullpen: Bullpen, talk: SessionClient) -> None:
     unnamed = await bullpen("send", "work", "--what", "diff")
     assert (unnamed.code, "--from ROLE" in unnamed.err) == (2, True)
     session = await talk.server.call("GET", talk.path)
@@ -300,9 +309,9 @@ async def test_send_passes_on_what_another_agent_has_changed(bullpen: Bullpen, t
     assert "\n+fresh\n" in heard.out
 
 
-async def test_logs_print_what_happened_to_an_agent(bullpen: Bullpen, talk: Talk) -> None:
+async def test_logs_print_what_happened_to_an_agent(bullpen: Bullpen, talk: SessionClient) -> None:
     await talk.prompt("[[chunk hello]]")
-    await talk.seen("turn_end")
+    await talk.wait_for_event("turn_end")
     text = (await bullpen("logs", "work/scripted")).out
     assert "session start" not in text
     assert "hello" in text
@@ -310,7 +319,7 @@ async def test_logs_print_what_happened_to_an_agent(bullpen: Bullpen, talk: Talk
     assert [json.loads(line)["type"] for line in lines] == ["turn_end", "worker_activity"]
 
 
-async def test_a_question_is_told_from_a_permission(bullpen: Bullpen, talk: Talk) -> None:
+async def test_a_question_is_told_from_a_permission(bullpen: Bullpen, talk: SessionClient) -> None:
     asks = await bullpen("send", "work", "[[question 'Which port?']]", "--wait")
     assert asks.code == 3
     how = f"bullpen answer {talk.id[:8]}"
@@ -336,51 +345,51 @@ def test_a_tool_call_in_a_line_hides_nothing(call: dict[str, object], line: str)
     assert describe_call(call) == line
 
 
-async def test_approve_lists_allows_and_denies(bullpen: Bullpen, talk: Talk) -> None:
+async def test_approve_lists_allows_and_denies(bullpen: Bullpen, talk: SessionClient) -> None:
     assert (await bullpen("approve", "work")).code == 1
     await talk.prompt(
         "[[permission title=delete]] [[chunk first]] [[permission title=again]] [[chunk second]]"
     )
-    asked = await talk.seen("permission", status="pending")
+    asked = await talk.wait_for_event("permission", status="pending")
     listed = await bullpen("approve", "work", "--list")
     assert "delete" in listed.out
     assert "yes" in listed.out
     assert (await bullpen("approve", "work", "--option", "maybe")).code == 2
     assert (await bullpen("approve", "work")).out.startswith("allowed: scripted: delete")
-    await talk.seen("permission", status="selected", id=asked["data"]["id"], optionId="yes")
-    second = await talk.seen("permission", after=asked["seq"], status="pending")
+    await talk.wait_for_event("permission", status="selected", id=asked["data"]["id"], optionId="yes")
+    second = await talk.wait_for_event("permission", after=asked["seq"], status="pending")
     assert (await bullpen("approve", "work", "--deny")).code == 0
-    await talk.seen("permission", status="selected", id=second["data"]["id"], optionId="no")
+    await talk.wait_for_event("permission", status="selected", id=second["data"]["id"], optionId="no")
 
 
 async def test_resume_starts_an_agent_that_ended_and_leaves_one_that_lives_alone(
-    bullpen: Bullpen, talk: Talk
+    bullpen: Bullpen, talk: SessionClient
 ) -> None:
     await talk.prompt("[[wait_cancel]]")
-    await talk.seen("turn_start")
+    await talk.wait_for_event("turn_start")
     left = await bullpen("resume", "work")
     assert (left.code, left.out) == (0, f"work is running; continue with: bullpen chat {talk.id[:8]}\n")
     assert left.err == "bullpen: resume is `bullpen restart --if-ended` here\n"
     assert (await bullpen("cancel", "work")).code == 0
-    await talk.ask("[[exit code=7]]")
-    ended = await talk.seen("worker_failed")
+    await talk.run_turn("[[exit code=7]]")
+    ended = await talk.wait_for_event("worker_failed")
     assert (await bullpen("resume", "work")).out == "restarted work\n"
-    await talk.seen("worker_ready", after=ended["seq"])
+    await talk.wait_for_event("worker_ready", after=ended["seq"])
 
 
-async def test_cancel_ends_the_turn(bullpen: Bullpen, talk: Talk) -> None:
+async def test_cancel_ends_the_turn(bullpen: Bullpen, talk: SessionClient) -> None:
     await talk.prompt("[[wait_cancel]]")
-    await talk.seen("turn_start")
+    await talk.wait_for_event("turn_start")
     assert (await bullpen("cancel", "work")).out == "cancelled the turn of work\n"
-    assert (await talk.seen("turn_end"))["data"]["stopReason"] == "cancelled"
+    assert (await talk.wait_for_event("turn_end"))["data"]["stopReason"] == "cancelled"
 
 
-async def test_cancel_says_when_there_is_no_turn(bullpen: Bullpen, talk: Talk) -> None:
+async def test_cancel_says_when_there_is_no_turn(bullpen: Bullpen, talk: SessionClient) -> None:
     assert await bullpen("send", "work", "[[chunk done]]", "--wait") == (0, "done\n", "")
     assert await bullpen("cancel", "work") == (0, "work has no turn to cancel\n", "")
 
 
-async def test_the_queue_is_listed_paused_and_emptied(bullpen: Bullpen, talk: Talk) -> None:
+async def test_the_queue_is_listed_paused_and_emptied(bullpen: Bullpen, talk: SessionClient) -> None:
     assert (await bullpen("queue", "pause", "work")).code == 0
     assert (await bullpen("queue", "add", "work", "first")).code == 0
     assert (await bullpen("queue", "add", "work", "second")).code == 0
@@ -423,7 +432,7 @@ async def test_agents_are_listed_and_tried(bullpen: Bullpen, server: Server) -> 
     assert (await server.call("GET", "/api/sessions"))["total"] == 0
 
 
-async def test_chat_streams_and_asks_in_the_terminal(tmux: Tmux, talk: Talk) -> None:
+async def test_chat_streams_and_asks_in_the_terminal(tmux: Tmux, talk: SessionClient) -> None:
     await tmux.enter("bullpen chat work")
     await tmux.until("an empty line leaves")
     await tmux.enter("[[chunk hel]] [[chunk lo]] [[permission title=delete]] [[chunk than]] [[chunk ks]]")
@@ -433,11 +442,11 @@ async def test_chat_streams_and_asks_in_the_terminal(tmux: Tmux, talk: Talk) -> 
     await tmux.until("1 to 3, y, once, always or n?")
     await tmux.enter("1")
     await tmux.until("thanks")
-    await talk.seen("permission", status="selected", optionId="yes")
+    await talk.wait_for_event("permission", status="selected", optionId="yes")
     await tmux.enter("[[permission title=again]]")
     await tmux.until("scripted: again")
     await tmux.enter("reject")
-    await talk.seen("permission", status="selected", optionId="no")
+    await talk.wait_for_event("permission", status="selected", optionId="no")
     await tmux.enter("[[chunk work]] [[chunk ing]] [[wait_cancel]]")
     await tmux.until("working")
     await tmux.type("C-c")
@@ -450,7 +459,7 @@ async def test_an_agent_in_a_terminal_is_sent_to_waited_for_and_attached_to(
     bullpen: Bullpen, server: Server, tmux: Tmux
 ) -> None:
     journal = await define_tui(server)
-    talk = await TuiTalk.begin(server, title="work")
+    talk = await TuiSessionClient.begin(server, title="work")
     code, _, err = await bullpen("send", "work", "[[work 0.3]] [[ask]]", "--wait")
     assert code == 3
     assert "Allow this? (y/n)" in err
@@ -458,9 +467,9 @@ async def test_an_agent_in_a_terminal_is_sent_to_waited_for_and_attached_to(
     assert (await bullpen("wait", "work")).code == 3
     await tmux.enter("bullpen attach work")
     await tmux.until("Allow this")
-    asked = await talk.does("asking")
+    asked = await talk.wait_for_activity("asking")
     await tmux.type("y")
-    await talk.does("idle", asked["seq"])
+    await talk.wait_for_activity("idle", asked["seq"])
     assert (await bullpen("wait", "work", "--timeout", "60")).code == 0
     assert journal_of(journal, "answer") == ["y"]
 
@@ -476,7 +485,7 @@ def test_chat_takes_a_short_word_for_a_permission(typed: str, kind: str) -> None
     assert meant is not None and meant["kind"] == kind
 
 
-async def test_chat_offers_short_words_when_it_does_not_understand(talk: Talk, tmux: Tmux) -> None:
+async def test_chat_offers_short_words_when_it_does_not_understand(talk: SessionClient, tmux: Tmux) -> None:
     await tmux.enter("bullpen chat work")
     await tmux.until("an empty line leaves")
     await tmux.enter("[[permission title=delete]] [[chunk thanks]]")

@@ -7,7 +7,7 @@ import pytest
 
 from bullpen.client import Client, ServerDiscovery, ServerNotRunning
 from bullpen.domain.errors import Conflict, Forbidden, NotFound, Unauthorized
-from support.scripted_http import scripted
+from support.scripted_http_server import scripted_http
 from support.server import Server
 
 
@@ -88,7 +88,7 @@ async def test_health_is_no_word_for_a_refusal(server: Server) -> None:
 async def test_a_server_that_is_starting_says_so() -> None:
     starting = b'{"status":"starting","version":"9"}'
     head = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: %d\r\n\r\n" % len(starting)
-    async with scripted(head + starting) as (other, _), Client(other.url, "any") as client:
+    async with scripted_http(head + starting) as (other, _), Client(other.url, "any") as client:
         assert (await client.health()).status == "starting"
 
 

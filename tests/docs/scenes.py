@@ -5,17 +5,17 @@ from typing import Any
 
 from bullpen.agents.discovery import DEMO
 from docs.protocol_page import Section
-from support.listening import serve_in_terminal
+from support.listening_programs import serve_in_terminal
 from support.ports import free_port
 from support.server import Server
-from support.talk import Talk
+from support.session_client import SessionClient
 
 DEMO_COMMAND = [sys.executable, "-m", "bullpen.agents.demo"]
 
 
 async def prepare(server: Server, session_id: str, section: Section) -> dict[str, str]:  # noqa: PLR0911 (a table)
     """Sets the scene; returns what stands in the place of each parameter of the path."""
-    talk = Talk(server, {"id": session_id})
+    talk = SessionClient(server, {"id": session_id})
     if section.name == "GET /api/inbox":
         return await _asked(talk, "ask", "permission", "{pid}")
     if section.path.startswith("/api/rules"):
@@ -39,14 +39,14 @@ async def prepare(server: Server, session_id: str, section: Section) -> dict[str
             return {"{aid}": "mine"}
 
 
-async def _with_agent(talk: Talk, agent_id: str) -> dict[str, str]:
+async def _with_agent(talk: SessionClient, agent_id: str) -> dict[str, str]:
     body: dict[str, Any] = {"type": "agent", "agentId": agent_id}
     worker = await talk.server.call("POST", f"{talk.path}/workers", 201, json=body)
-    await talk.seen("agent_session")
+    await talk.wait_for_event("agent_session")
     return {"{wid}": worker["id"]}
 
 
-async def _with_asking(talk: Talk) -> dict[str, str]:
+async def _with_asking(talk: SessionClient) -> dict[str, str]:
     """An agent that asked something by itself."""
     worker = await _with_agent(talk, DEMO)
     path = f"/api/workers/{worker['{wid}']}/questions"
@@ -54,7 +54,7 @@ async def _with_asking(talk: Talk) -> dict[str, str]:
     return worker | {"{qid}": f"{asked['id']}?seq={asked['seq']}"}
 
 
-async def _with_defined(talk: Talk, path: str) -> dict[str, str]:
+async def _with_defined(talk: SessionClient, path: str) -> dict[str, str]:
     """An agent with a login, or one that only has a terminal."""
     definition: dict[str, Any] = {"name": "Mine", "kind": "acp", "command": DEMO_COMMAND}
     definition |= {"loginCommand": ["true"]}
@@ -67,9 +67,9 @@ async def _with_defined(talk: Talk, path: str) -> dict[str, str]:
     return {"{wid}": worker["id"]}
 
 
-async def _asked(talk: Talk, prompt: str, type: str, parameter: str) -> dict[str, str]:
+async def _asked(talk: SessionClient, prompt: str, type: str, parameter: str) -> dict[str, str]:
     await talk.prompt(prompt)
-    event = await talk.seen(type, status="pending")
+    event = await talk.wait_for_event(type, status="pending")
     return {parameter: event["data"]["id"]}
 
 
@@ -82,7 +82,7 @@ async def _ruled(server: Server, method: str) -> str:
     return rule["name"]
 
 
-async def _queued(talk: Talk) -> str:
+async def _queued(talk: SessionClient) -> str:
     await talk.server.call("POST", f"{talk.path}/queue/pause", 200)
     item = await talk.server.call("POST", f"{talk.path}/queue", 201, json={"message": "later"})
     message_id: str = item["id"]

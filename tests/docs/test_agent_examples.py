@@ -11,7 +11,7 @@ from mcp.client.stdio import stdio_client
 from bullpen.agents.definitions import builtin, load, read_file
 from docs.fences import BIN, ROOT, tries, typed
 from support.server import Server
-from support.talk import Talk
+from support.session_client import SessionClient
 
 PAGE = (ROOT / "docs" / "agents.md").read_text()
 NAMELESS = 'name = "Mine"\nkind = "acp"\ncommand = ["my-agent"]\n'
@@ -51,22 +51,24 @@ async def test_the_demo_agent_does_what_the_words_say(written: list[str], server
     said = [await asyncio.to_thread(typed, line, server.workspace, env) for line in written]
     assert "plan" in said[1]
     first, *_ = (await server.call("GET", "/api/sessions"))["sessions"][::-1]
-    talk = Talk(server, first)
-    await talk.seen("plan")
-    await talk.permission()
+    talk = SessionClient(server, first)
+    await talk.wait_for_event("plan")
+    await talk.open_permission()
 
 
 @tries("docs/agents.md", "curl -s")
 async def test_an_agent_in_a_terminal_says_what_it_does(written: list[str], server: Server) -> None:
     definition = {"name": "Mine", "kind": "pty", "command": ["bash", "--norc"]}
     await server.call("PUT", "/api/agents/mine", 200, json=definition)
-    talk = Talk(server, await server.new_session())
+    talk = SessionClient(server, await server.new_session())
     workers = f"{talk.path}/workers"
     worker = await server.call("POST", workers, 201, json={"type": "agent", "agentId": "mine"})
     await server.worker_in(talk.id, worker["id"], "active")
     async with server.socket(f"/ws/session/{talk.id}/worker/{worker['id']}") as ws:
         await ws.send(json.dumps({"type": "input", "data": f"{written[0]}\r"}))
-        await talk.seen("worker_activity", activity="asking", why="it says so: may I run the tests?")
+        await talk.wait_for_event(
+            "worker_activity", activity="asking", why="it says so: may I run the tests?"
+        )
 
 
 @tries("docs/agents.md", "bullpen token add helper", '{"mcpServers"')

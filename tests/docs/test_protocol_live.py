@@ -17,7 +17,7 @@ from docs.protocol_page import CODE, HOME, PAGE, REPOSITORY, REST, SESSION, SOCK
 from docs.stage import Stage, same_shape
 from support.intervals import in_environment
 from support.server import Server
-from support.talk import Talk
+from support.session_client import SessionClient
 
 
 @pytest.fixture
@@ -208,7 +208,7 @@ async def test_the_frames_of_a_session_are_as_the_page_shows_them(stage: Stage) 
 
 
 async def test_the_orders_of_a_session_are_taken_and_told_of_as_the_page_shows_them(stage: Stage) -> None:
-    talk = Talk(stage.server, {"id": stage.real(SESSION)})
+    talk = SessionClient(stage.server, {"id": stage.real(SESSION)})
     async with opened(stage, "/ws/session/{id}") as (ws, seen, section):
         shown = {(frame["type"], frame.get("action")): frame for frame in section.examples("sent")}
 
@@ -220,12 +220,12 @@ async def test_the_orders_of_a_session_are_taken_and_told_of_as_the_page_shows_t
         await ws.send(json.dumps(shown.pop(("subscribe", None)) | {"notices": True}))
         await ws.send(json.dumps(shown.pop(("looking", None))))  # which is not answered
         await order("prompt", text="ask, question")
-        asked = await talk.permission()  # what is said now waits until it is answered
+        asked = await talk.open_permission()  # what is said now waits until it is answered
         await talk.server.call("POST", f"{talk.path}/queue", 201, json={"message": "first"})
         added = await order("queue", "add")
         await order("queue", "move", messageId=added["messageId"])
         await order("permission", permissionId=asked["id"], optionId=asked["options"][0]["optionId"])
-        question = await talk.seen("question", status="pending")
+        question = await talk.wait_for_event("question", status="pending")
         await order("question", "decline", questionId=question["data"]["id"])
         notices = {frame["type"] for frame in section.examples("received")} - set(OF_EVERY_SESSION)
         compare(section, await seen.until(*notices), *notices)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import psutil
 
-from support.agent_client import AgentClient, define_scripted
+from support.retrying_client import RetryingClient, define_scripted
 from support.scripted_agent.journal import prompts_in
 from support.server import Server, has_ended
 
@@ -19,28 +19,28 @@ def keeper_of(pid: int) -> int:
     return int(parent.pid)
 
 
-async def in_a_turn(server: Server) -> tuple[AgentClient, int]:
+async def in_a_turn(server: Server) -> tuple[RetryingClient, int]:
     """An agent that has begun to answer, and its pid."""
-    talker = await AgentClient.begin(server)
+    talker = await RetryingClient.begin(server)
     await talker.prompt("[[chunk begun]] [[sleep 1000]]")
     async with talker.following():
-        await talker.until(lambda _: "begun" in talker.text())
-    return talker, talker.of_type("worker_ready")[0]["data"]["pid"]
+        await talker.until(lambda _: "begun" in talker.agent_text())
+    return talker, talker.events_of_type("worker_ready")[0]["data"]["pid"]
 
 
-async def check_failure(talker: AgentClient, why: str) -> None:
+async def check_failure(talker: RetryingClient, why: str) -> None:
     """The worker has failed, its turn has ended, the session stays and can be gone on with."""
     async with talker.following():
-        await talker.until(lambda _: talker.of_type("worker_failed"))
-        assert why in talker.of_type("worker_failed")[0]["data"]["error"]
-        (end,) = talker.of_type("turn_end")
+        await talker.until(lambda _: talker.events_of_type("worker_failed"))
+        assert why in talker.events_of_type("worker_failed")[0]["data"]["error"]
+        (end,) = talker.events_of_type("turn_end")
         assert end["data"]["stopReason"] == "error"
         assert (await talker.get())["status"] == "active"
         await talker.server.call("POST", f"{talker.path}/restart", json={"continueConversation": True})
-        await talker.until(lambda _: len(talker.of_type("worker_ready")) == 2)
+        await talker.until(lambda _: len(talker.events_of_type("worker_ready")) == 2)
         await talker.prompt("[[chunk again]]")
         await talker.until_turns(2)
-    assert talker.text() == "begunagain"
+    assert talker.agent_text() == "begunagain"
 
 
 async def test_an_agent_that_is_killed_in_a_turn_fails_and_can_be_restarted(
@@ -77,14 +77,14 @@ async def test_an_agent_that_is_to_be_restarted_is_when_its_keeper_died(
     server: Server, workspace: Path
 ) -> None:
     define_scripted(workspace, agent_id="phoenix", restart=True)
-    talker = await AgentClient.begin(server, "phoenix")
+    talker = await RetryingClient.begin(server, "phoenix")
     async with talker.following():
-        await talker.until(lambda _: talker.of_type("worker_ready"))
-        os.kill(keeper_of(talker.of_type("worker_ready")[0]["data"]["pid"]), signal.SIGKILL)
-        await talker.until(lambda _: len(talker.of_type("worker_ready")) == 2)
+        await talker.until(lambda _: talker.events_of_type("worker_ready"))
+        os.kill(keeper_of(talker.events_of_type("worker_ready")[0]["data"]["pid"]), signal.SIGKILL)
+        await talker.until(lambda _: len(talker.events_of_type("worker_ready")) == 2)
         await talker.prompt("[[chunk back]]")
-        await talker.until(lambda _: talker.text() == "back")
-    assert [each["data"]["again"] for each in talker.of_type("worker_failed")] == [True]
+        await talker.until(lambda _: talker.agent_text() == "back")
+    assert [each["data"]["again"] for each in talker.events_of_type("worker_failed")] == [True]
 
 
 async def test_a_terminal_whose_keeper_died_is_let_go_of(server: Server) -> None:
@@ -116,15 +116,15 @@ async def test_a_server_that_is_asked_to_end_does_and_its_agents_go_on(
     server: Server, workspace: Path
 ) -> None:
     journal = define_scripted(workspace)
-    talker = await AgentClient.begin(server)
+    talker = await RetryingClient.begin(server)
     async with talker.following():
         await talker.prompt("[[stream n=100 delay=0.02]]")
-        await talker.until(lambda _: talker.text())
+        await talker.until(lambda _: talker.agent_text())
         began = time.monotonic()
         assert await server.stop() == 0
         assert time.monotonic() - began < 30
         await asyncio.sleep(0.5)
         await server.start()
         await talker.until_turns(1)
-    assert talker.text() == "".join(f"<{number}>" for number in range(100))
+    assert talker.agent_text() == "".join(f"<{number}>" for number in range(100))
     assert prompts_in(journal) == ["[[stream n=100 delay=0.02]]"]

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from support.agent_client import AgentClient, define_scripted
+from support.retrying_client import RetryingClient, define_scripted
 from support.scripted_agent.journal import message_of, prompts_in, read_journal
 from support.server import Server
 from support.strace import failing_at
@@ -64,7 +64,7 @@ async def test_r03_a_disk_that_fails_for_a_while_in_the_middle_of_a_turn(
     assert hits, "no write failed: the test shows nothing"
 
 
-async def _until_refused(server: Server, turn: asyncio.Task[AgentClient]) -> None:
+async def _until_refused(server: Server, turn: asyncio.Task[RetryingClient]) -> None:
     """New orders are refused, reading goes on; unless the turn needed fewer writes than that."""
     async with asyncio.timeout(SECONDS):
         while not turn.done():
@@ -76,27 +76,27 @@ async def _until_refused(server: Server, turn: asyncio.Task[AgentClient]) -> Non
             await server.http.delete(f"/api/sessions/{answer.json()['id']}")
 
 
-async def _whole_turn(server: Server, agent_id: str) -> AgentClient:
+async def _whole_turn(server: Server, agent_id: str) -> RetryingClient:
     """A session with an agent is made, prompted and allowed."""
     where = str(server.workspace)
     session = (await order(server, "POST", "/api/sessions", locationPath=where, agentId=agent_id)).json()
-    talker = AgentClient(server, session["id"])
+    talker = RetryingClient(server, session["id"])
     async with talker.following():
         await order(server, "POST", f"{talker.path}/prompt", text=TEXT, promptId=agent_id)
-        await talker.until(lambda _: talker.asked())
-        (permission,) = talker.asked()
+        await talker.until(lambda _: talker.open_permissions())
+        (permission,) = talker.open_permissions()
         await order(server, "POST", f"{talker.path}/permissions/{permission}", optionId="yes")
-        await talker.until(lambda _: talker.of_type("turn_end"))
+        await talker.until(lambda _: talker.events_of_type("turn_end"))
     return talker
 
 
-async def _check(talker: AgentClient, journal: Path) -> None:
+async def _check(talker: RetryingClient, journal: Path) -> None:
     """All that was acknowledged is there, once; the agent was told everything once."""
-    assert (await talker.log())[: len(talker.events)] == talker.events
+    assert (await talker.stored_events())[: len(talker.events)] == talker.events
     assert prompts_in(journal) == [TEXT]
-    assert talker.text() == "<0><1><2><3><4>end"
+    assert talker.agent_text() == "<0><1><2><3><4>end"
     for once in ("worker_ready", "agent_session", "user_prompt", "file_write", "turn_end"):
-        assert len(talker.of_type(once)) == 1, once
+        assert len(talker.events_of_type(once)) == 1, once
     heard = [message_of(record).get("method") for record in read_journal(journal) if record["dir"] == "in"]
     assert heard == ["initialize", "session/new", "session/prompt", None, None]
     await order(talker.server, "DELETE", talker.path)

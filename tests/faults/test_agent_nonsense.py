@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from support.agent_client import AgentClient, define_scripted
+from support.retrying_client import RetryingClient, define_scripted
 from support.server import Server
 
 LINES = 10_000 if os.environ.get("BULLPEN_FAULTS") == "full" else 2_000
@@ -87,16 +87,16 @@ async def test_an_agent_full_of_nonsense_harms_nobody(server: Server, workspace:
     steps = [{"do": "bytes", "text": (line + b"\n").hex()} for line in nonsense(LINES)]
     define_scripted(workspace, {"prompts": [[*steps, {"do": "chunk", "text": "the end"}]]}, "mad")
     define_scripted(workspace)
-    mad, sane = await AgentClient.begin(server, "mad"), await AgentClient.begin(server)
+    mad, sane = await RetryingClient.begin(server, "mad"), await RetryingClient.begin(server)
     async with mad.following(), sane.following():
         await mad.prompt("go")
         for number in range(5):
             await sane.prompt(f"[[chunk {number}]]")
             await sane.until_turns(number + 1)
-        await mad.until(lambda _: mad.of_type("turn_end") or mad.of_type("worker_failed"))
-        log = await mad.log()
+        await mad.until(lambda _: mad.events_of_type("turn_end") or mad.events_of_type("worker_failed"))
+        log = await mad.stored_events()
         assert [event["seq"] for event in log] == list(range(1, len(log) + 1))
         assert (await mad.get())["status"] == "active"
-    assert sane.text() == "01234"
+    assert sane.agent_text() == "01234"
     assert (await server.call("GET", "/api/health"))["status"] == "ok"
     assert "internal error" not in server.output()

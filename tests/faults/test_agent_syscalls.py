@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from bullpen.log.recordings import RecordingStore
-from support.agent_client import SECONDS, AgentClient, define_scripted, insist
+from support.auto_restarter import AutoRestarter
+from support.retrying_client import SECONDS, RetryingClient, define_scripted, retry_until_answered
 from support.scripted_agent.journal import message_of, prompts_in, read_journal
 from support.server import Server
 from support.strace import kill_at_each, share_points
-from support.stubborn import Stubborn
 
 # So many in a round, or a few more: of the log and its followers, the recorder, the file the agent writes.
 MADE = {"fdatasync": 15, "writev": 12, "write": 34, "pwrite64": 280}
@@ -28,7 +28,7 @@ async def test_a_kill_at_any_syscall_of_a_handshake_and_a_turn_loses_and_doubles
         journal = define_scripted(workspace, agent_id=f"agent-{number}")
         written = workspace / "file"
         written.unlink(missing_ok=True)  # what a file holds already is not written
-        stubborn = Stubborn(server, stack)
+        stubborn = AutoRestarter(server, stack)
         await _one_round(server, f"agent-{number}", journal)
         await stubborn.close()
         assert written.read_text() == "w"
@@ -40,27 +40,27 @@ async def test_a_kill_at_any_syscall_of_a_handshake_and_a_turn_loses_and_doubles
 
 async def _one_round(server: Server, agent_id: str, journal: Path) -> None:
     """A session with an agent is made, prompted and allowed, every order repeated until it is answered."""
-    talker = await AgentClient.begin(server, agent_id)
+    talker = await RetryingClient.begin(server, agent_id)
     async with talker.following():
         await talker.prompt(TEXT)
-        await talker.until(lambda _: talker.asked())
-        (permission,) = talker.asked()
+        await talker.until(lambda _: talker.open_permissions())
+        (permission,) = talker.open_permissions()
         await talker.answer(permission, "yes")
-        await talker.until(lambda _: talker.of_type("turn_end"))
-        assert await talker.log() == talker.events
+        await talker.until(lambda _: talker.events_of_type("turn_end"))
+        assert await talker.stored_events() == talker.events
     assert prompts_in(journal) == [TEXT]
-    assert talker.text() == "<0><1><2><3><4>end"
+    assert talker.agent_text() == "<0><1><2><3><4>end"
     for once in ("worker_ready", "agent_session", "user_prompt", "file_write", "turn_end"):
-        assert len(talker.of_type(once)) == 1, once
+        assert len(talker.events_of_type(once)) == 1, once
     records = list(read_journal(journal))
     assert len({record["pid"] for record in records}) == 1
     heard = [message_of(record).get("method") for record in records if record["dir"] == "in"]
     assert heard == ["initialize", "session/new", "session/prompt", None, None]
     await _until_recorded(talker)
-    await insist(lambda: server.call("DELETE", talker.path))
+    await retry_until_answered(lambda: server.call("DELETE", talker.path))
 
 
-async def _until_recorded(talker: AgentClient) -> None:
+async def _until_recorded(talker: RetryingClient) -> None:
     recordings = RecordingStore(talker.server.home / "recordings")
     async with asyncio.timeout(SECONDS):
         while recordings.metadata_seq(talker.id) < len(talker.events):

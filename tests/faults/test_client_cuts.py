@@ -17,9 +17,9 @@ from bullpen.client.terminal import Terminal
 from bullpen.log.log import MAX_EVENTS_BEHIND, SessionLog
 from bullpen.store.database import Database
 from bullpen.store.events import EventStore
+from support.sample_events import error_draft
 from support.server import Server
-from support.stories import said
-from support.wire import Wire
+from support.tcp_proxy import TcpProxy
 
 CUTS = 1000 if os.environ.get("BULLPEN_FAULTS") == "full" else 100
 FEWER_CUTS = CUTS // 5
@@ -44,8 +44,8 @@ with open(sys.argv[1], "wb", buffering=0) as journal:
 
 
 @pytest.fixture
-async def wire(server: Server) -> AsyncIterator[Wire]:
-    async with Wire(server.port).laid() as wire:
+async def wire(server: Server) -> AsyncIterator[TcpProxy]:
+    async with TcpProxy(server.port).running() as wire:
         yield wire
 
 
@@ -61,7 +61,7 @@ async def listen(terminal: Terminal, ready: asyncio.Event) -> list[Frame]:
     return frames
 
 
-async def speak(terminal: Terminal, wire: Wire, chance: random.Random) -> bytes:
+async def speak(terminal: Terminal, wire: TcpProxy, chance: random.Random) -> bytes:
     """Types numbers until the wire was cut often enough; returns all that was typed."""
     typed = b""
     while wire.cuts < CUTS:
@@ -75,7 +75,7 @@ async def speak(terminal: Terminal, wire: Wire, chance: random.Random) -> bytes:
 
 
 async def test_a_terminal_that_is_cut_loses_and_doubles_nothing_either_way(
-    server: Server, wire: Wire, tmp_path: Path
+    server: Server, wire: TcpProxy, tmp_path: Path
 ) -> None:
     program, journal = tmp_path / "talker.py", tmp_path / "journal"
     program.write_text(TALKER)
@@ -91,7 +91,7 @@ async def test_a_terminal_that_is_cut_loses_and_doubles_nothing_either_way(
         listening = tasks.create_task(listen(terminal, ready))
         await terminal.write(f"exec {sys.executable} {program} {journal}\n".encode())
         await ready.wait()
-        wire.scissors = lambda _, nth: wire.cuts < CUTS and chance.random() < (0.1 if nth else 0.01)
+        wire.should_cut = lambda _, nth: wire.cuts < CUTS and chance.random() < (0.1 if nth else 0.01)
         typed = await speak(terminal, wire, chance)
         frames = await listening
     assert wire.cuts >= CUTS
@@ -105,7 +105,7 @@ async def test_a_terminal_that_is_cut_loses_and_doubles_nothing_either_way(
     assert counted == [b"%d" % number for number in range(1, len(counted) + 1)]
 
 
-def cut_the_first_message(wire: Wire, got: Sequence[object], chance: random.Random) -> None:
+def cut_the_first_message(wire: TcpProxy, got: Sequence[object], chance: random.Random) -> None:
     """Cuts the wire in what comes right behind the handshake, and anywhere when something has come."""
 
     def scissors(direction: str, nth: int) -> bool:
@@ -113,11 +113,11 @@ def cut_the_first_message(wire: Wire, got: Sequence[object], chance: random.Rand
             return wire.cuts < FIRST_CUTS and direction == "down" and nth == 1
         return wire.cuts < FEWER_CUTS and chance.random() < (0.04 if nth else 0.01)
 
-    wire.scissors = scissors
+    wire.should_cut = scissors
 
 
 async def test_a_terminal_that_is_cut_in_its_history_goes_on_right_behind_it(
-    server: Server, wire: Wire, tmp_path: Path
+    server: Server, wire: TcpProxy, tmp_path: Path
 ) -> None:
     program = tmp_path / "talker.py"
     program.write_text(TALKER)
@@ -152,13 +152,13 @@ async def test_a_terminal_that_is_cut_in_its_history_goes_on_right_behind_it(
 
 
 async def test_a_follower_that_is_cut_in_its_snapshot_gets_every_event_once(
-    server: Server, wire: Wire
+    server: Server, wire: TcpProxy
 ) -> None:
     session = await server.new_session()
     await server.stop()
     async with Database.open(f"sqlite:///{server.home}/bullpen.db") as database:
         log = await SessionLog.open(EventStore(database), session["id"])
-        await log.append([said(str(n)) for n in range(MAX_EVENTS_BEHIND)])
+        await log.append([error_draft(str(n)) for n in range(MAX_EVENTS_BEHIND)])
     await server.start()
     async with server.socket(f"/ws/session/{session['id']}") as socket:
         await socket.send('{"type": "subscribe", "after": 0}')

@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from support.agent_client import AgentClient, define_scripted
+from support.retrying_client import RetryingClient, define_scripted
 from support.scripted_agent.journal import prompts_in
 from support.server import Server
 
@@ -18,30 +18,30 @@ TIMES = 50 if os.environ.get("BULLPEN_FAULTS") == "full" else 1
 PROMPT = "[[chunk begun]] [[permission title=x]] [[sleep 1000]]"
 
 
-async def in_a_handshake(talker: AgentClient) -> None:
-    await talker.until(lambda _: talker.of_type("request_sent"))
+async def in_a_handshake(talker: RetryingClient) -> None:
+    await talker.until(lambda _: talker.events_of_type("request_sent"))
 
 
-async def when_idle(talker: AgentClient) -> None:
-    await talker.until(lambda _: talker.of_type("worker_ready"))
+async def when_idle(talker: RetryingClient) -> None:
+    await talker.until(lambda _: talker.events_of_type("worker_ready"))
 
 
-async def with_a_prompt_stored(talker: AgentClient) -> None:
+async def with_a_prompt_stored(talker: RetryingClient) -> None:
     await when_idle(talker)
     await talker.prompt(PROMPT)
 
 
-async def with_output_being_read(talker: AgentClient) -> None:
+async def with_output_being_read(talker: RetryingClient) -> None:
     await with_a_prompt_stored(talker)
-    await talker.until(lambda _: talker.text())
+    await talker.until(lambda _: talker.agent_text())
 
 
-async def with_a_question_open(talker: AgentClient) -> None:
+async def with_a_question_open(talker: RetryingClient) -> None:
     await with_a_prompt_stored(talker)
-    await talker.until(lambda _: talker.asked())
+    await talker.until(lambda _: talker.open_permissions())
 
 
-MOMENTS: list[Callable[[AgentClient], Awaitable[None]]] = [
+MOMENTS: list[Callable[[RetryingClient], Awaitable[None]]] = [
     in_a_handshake,
     when_idle,
     with_a_prompt_stored,
@@ -53,7 +53,7 @@ VICTIMS = ["agent", "keeper", "agent and keeper", "server and keeper", "server a
 
 @pytest.mark.parametrize("moment", MOMENTS, ids=lambda moment: moment.__name__)
 async def test_whoever_dies_whenever_the_session_stays_and_can_be_gone_on_with(
-    server: Server, workspace: Path, moment: Callable[[AgentClient], Awaitable[None]]
+    server: Server, workspace: Path, moment: Callable[[RetryingClient], Awaitable[None]]
 ) -> None:
     for number in range(TIMES):
         for victim in VICTIMS:
@@ -66,10 +66,10 @@ async def test_whoever_dies_whenever_the_session_stays_and_can_be_gone_on_with(
                 await _check(talker, journal)
 
 
-async def _begin(server: Server, agent_id: str) -> AgentClient:
+async def _begin(server: Server, agent_id: str) -> RetryingClient:
     """With an agent that joined later: its failure to begin does not end the session."""
     session = await server.new_session()
-    talker = AgentClient(server, session["id"])
+    talker = RetryingClient(server, session["id"])
     body = {"type": "agent", "agentId": agent_id}
     await server.call("POST", f"{talker.path}/workers", 201, json=body)
     return talker
@@ -100,18 +100,18 @@ async def _kill(server: Server, victim: str, pid: int | None) -> None:
         await server.start()
 
 
-async def _check(talker: AgentClient, journal: Path) -> None:
+async def _check(talker: RetryingClient, journal: Path) -> None:
     """One clear state, nothing twice, and the role goes on."""
-    await talker.until(lambda _: talker.of_type("worker_failed"))
+    await talker.until(lambda _: talker.events_of_type("worker_failed"))
     worker = (await talker.get("/workers"))["workers"][0]
     assert (await talker.get())["status"] == "active"
-    assert len(talker.of_type("turn_start")) == len(talker.of_type("turn_end"))
-    assert talker.asked() == set()
+    assert len(talker.events_of_type("turn_start")) == len(talker.events_of_type("turn_end"))
+    assert talker.open_permissions() == set()
     await talker.server.call("POST", f"{talker.path}/workers/{worker['id']}/restart")
     await talker.until(lambda _: talker.events[-1]["type"] == "worker_activity" and _ready_again(talker))
     await talker.prompt("[[chunk again]]")
-    await talker.until(lambda _: talker.text().endswith("again"))
-    log = await talker.log()
+    await talker.until(lambda _: talker.agent_text().endswith("again"))
+    log = await talker.stored_events()
     assert [event["seq"] for event in log] == list(range(1, len(log) + 1))
     said = prompts_in(journal)
     assert said.count(PROMPT) <= 1
@@ -119,6 +119,6 @@ async def _check(talker: AgentClient, journal: Path) -> None:
     await talker.server.call("DELETE", talker.path)
 
 
-def _ready_again(talker: AgentClient) -> bool:
-    failed = talker.of_type("worker_failed")[-1]["seq"]
-    return any(event["seq"] > failed for event in talker.of_type("worker_ready"))
+def _ready_again(talker: RetryingClient) -> bool:
+    failed = talker.events_of_type("worker_failed")[-1]["seq"]
+    return any(event["seq"] > failed for event in talker.events_of_type("worker_ready"))

@@ -9,10 +9,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from support.agent_client import AgentClient, define_scripted
-from support.onlooker import Onlooker
+from support.retrying_client import RetryingClient, define_scripted
 from support.server import Server
-from support.viewer import Typist, Viewer
+from support.session_viewer import SessionViewer
+from support.terminal_viewer import TerminalViewer, TerminalWriter
 
 FULL = os.environ.get("BULLPEN_FAULTS") == "full"
 FAST, SLOW, STOPPED = (440, 50, 10) if FULL else (24, 8, 6)
@@ -29,15 +29,15 @@ async def test_r08_who_reads_slowly_or_not_at_all_holds_up_nobody_and_costs_litt
     server: Server, workspace: Path
 ) -> None:
     define_scripted(workspace)
-    talker = await AgentClient.begin(server)
-    fast = [Onlooker(server, talker.id) for _ in range(FAST)]
-    slow = [Onlooker(server, talker.id, pause=0.05) for _ in range(SLOW)]
-    stopped = [Onlooker(server, talker.id) for _ in range(STOPPED)]
+    talker = await RetryingClient.begin(server)
+    fast = [SessionViewer(server, talker.id) for _ in range(FAST)]
+    slow = [SessionViewer(server, talker.id, read_delay=0.05) for _ in range(SLOW)]
+    stopped = [SessionViewer(server, talker.id) for _ in range(STOPPED)]
     everybody = [*fast, *slow, *stopped]
     async with asyncio.timeout(PATIENCE), AsyncExitStack() as stack:
         for viewer in everybody:
             await stack.enter_async_context(viewer.watching())
-        await asyncio.gather(*(viewer.here.wait() for viewer in everybody))
+        await asyncio.gather(*(viewer.received.wait() for viewer in everybody))
         for viewer in stopped:
             viewer.reading.clear()
         before = _memory(server)
@@ -48,10 +48,10 @@ async def test_r08_who_reads_slowly_or_not_at_all_holds_up_nobody_and_costs_litt
         )
         assert _memory(server) - before < ROOM
         for viewer in slow:
-            viewer.pause = 0.0
+            viewer.read_delay = 0.0
         for viewer in stopped:
             viewer.reading.set()
-        head = len(await talker.log())
+        head = len(await talker.stored_events())
         await asyncio.gather(*(viewer.until(head) for viewer in everybody))
         assert _memory(server) - before < ROOM
     assert not any(viewer.cuts for viewer in everybody)
@@ -60,17 +60,19 @@ async def test_r08_who_reads_slowly_or_not_at_all_holds_up_nobody_and_costs_litt
 @pytest.mark.timeout(900)
 async def test_r18_after_a_restart_a_crowd_has_every_session_whole(server: Server, workspace: Path) -> None:
     define_scripted(workspace)
-    talkers = [await AgentClient.begin(server) for _ in range(WITH_AGENT)]
+    talkers = [await RetryingClient.begin(server) for _ in range(WITH_AGENT)]
     terminals = [await _terminal(server) for _ in range(SESSIONS - WITH_AGENT)]
     sessions = [*(talker.id for talker in talkers), *(session for session, _ in terminals)]
-    crowd = [Onlooker(server, session) for session in sessions for _ in range(VIEWERS // SESSIONS - 1)]
-    windows = [Viewer(server, *terminal) for terminal in terminals]
+    crowd = [SessionViewer(server, session) for session in sessions for _ in range(VIEWERS // SESSIONS - 1)]
+    windows = [TerminalViewer(server, *terminal) for terminal in terminals]
     async with asyncio.timeout(PATIENCE), AsyncExitStack() as stack:
         for watching in (*(each.watching() for each in crowd), *(each.watching() for each in windows)):
             await stack.enter_async_context(watching)
         await asyncio.gather(*(talker.prompt("[[stream n=200 delay=0.02]]") for talker in talkers))
-        await asyncio.gather(*(Typist(server, *terminal, "t").type(COUNTING) for terminal in terminals))
-        await asyncio.gather(*(viewer.here.wait() for viewer in crowd))
+        await asyncio.gather(
+            *(TerminalWriter(server, *terminal, "t").type(COUNTING) for terminal in terminals)
+        )
+        await asyncio.gather(*(viewer.received.wait() for viewer in crowd))
         await server.restart()
         await asyncio.gather(*(viewer.until_exit() for viewer in windows))
         await asyncio.gather(*(viewer.until_seen(_last_of(viewer, talkers)) for viewer in crowd))
@@ -87,7 +89,7 @@ async def _terminal(server: Server) -> tuple[str, str]:
     return session["id"], (await server.new_terminal(session["id"]))["id"]
 
 
-def _last_of(viewer: Onlooker, talkers: list[AgentClient]) -> str:
+def _last_of(viewer: SessionViewer, talkers: list[RetryingClient]) -> str:
     """What is still to come in a session: the end of its turn, or of its program."""
     return "turn_end" if viewer.session_id in [talker.id for talker in talkers] else "worker_exited"
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from support.agent_client import AgentClient, define_scripted, insist
+from support.retrying_client import RetryingClient, define_scripted, retry_until_answered
 from support.scripted_agent.journal import prompts_in
 from support.server import Server
-from support.viewer import LOST
+from support.terminal_viewer import CONNECTION_ERRORS
 
 KILLS = 200 if os.environ.get("BULLPEN_FAULTS") == "full" else 20
 ITEMS = KILLS  # of both together: each brings more events than a kill waits for
@@ -26,7 +26,7 @@ WORDS = "and then some more words, so that it needs a title of its own"
 class Person:
     """Sends each order until it is answered; the same order is done once."""
 
-    def __init__(self, client: AgentClient, name: str) -> None:
+    def __init__(self, client: RetryingClient, name: str) -> None:
         self.name = name
         self.notices: dict[int, dict[str, Any]] = {}  # by seq: one that comes again is the same
         self._client = client
@@ -58,7 +58,7 @@ class Person:
     async def _send(self, method: str, path: str, **body: Any) -> dict[str, Any]:
         key = {"Idempotency-Key": str(uuid.uuid4())}
         place = f"{self._client.path}/queue{path}"
-        said: dict[str, Any] = await insist(
+        said: dict[str, Any] = await retry_until_answered(
             lambda: self._client.server.call(method, place, json=body, headers=key)
         )
         return said
@@ -71,7 +71,7 @@ class Person:
                     await ws.send(json.dumps({"type": "subscribe", "after": after, "notices": True}))
                     async for message in ws:
                         after = max(after, self._take(json.loads(message)))
-            except LOST:
+            except CONNECTION_ERRORS:
                 await asyncio.sleep(0.02)
 
     def _take(self, frame: dict[str, Any]) -> int:
@@ -115,8 +115,8 @@ async def test_a_queue_keeps_every_message_once_and_in_order_while_the_server_is
     server: Server, workspace: Path
 ) -> None:
     journal = define_scripted(workspace)
-    talker = await AgentClient.begin(server)
-    people = [Person(talker, "ada"), Person(AgentClient(server, talker.id), "bob")]
+    talker = await RetryingClient.begin(server)
+    people = [Person(talker, "ada"), Person(RetryingClient(server, talker.id), "bob")]
     texts: dict[str, str] = {}
 
     async def kill(times: int, step: int) -> None:
@@ -127,9 +127,11 @@ async def test_a_queue_keeps_every_message_once_and_in_order_while_the_server_is
             await server.restart()
 
     async with talker.following(), people[0].listening(), people[1].listening():
-        await talker.until(lambda _: talker.of_type("agent_session"))
+        await talker.until(lambda _: talker.events_of_type("agent_session"))
         settings = {"max_size": 1000}
-        await insist(lambda: server.call("PUT", f"{talker.path}/queue/settings", 200, json=settings))
+        await retry_until_answered(
+            lambda: server.call("PUT", f"{talker.path}/queue/settings", 200, json=settings)
+        )
         await people[0].order("pause")
         async with asyncio.TaskGroup() as tasks:  # all of it is put together under kills
             tasks.create_task(kill(KILLS // 2, 3))
@@ -142,7 +144,7 @@ async def test_a_queue_keeps_every_message_once_and_in_order_while_the_server_is
         await kill(KILLS - KILLS // 2, 8)  # and sent under kills
         await talker.until_turns(len(going))
         left = await people[0].look()
-        events = await talker.log()
+        events = await talker.stored_events()
         for person in people:
             last = max(each["seq"] for each in events if each["type"].startswith("queue_"))
             async with asyncio.timeout(60):
@@ -153,7 +155,7 @@ async def test_a_queue_keeps_every_message_once_and_in_order_while_the_server_is
     got = prompts_in(journal)
     assert got == [item["message"] for item in going]
     assert all(message.startswith(texts[item["id"]]) for message, item in zip(got, going, strict=True))
-    prompted = [event["data"]["promptId"] for event in talker.of_type("user_prompt")]
+    prompted = [event["data"]["promptId"] for event in talker.events_of_type("user_prompt")]
     assert prompted == [item["id"] for item in going]
     for person in people:
         for item_id in texts:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from support.agent_client import AgentClient, define_scripted
+from support.retrying_client import RetryingClient, define_scripted
 from support.server import Server
 from support.strace import killed_at
 
@@ -30,16 +30,16 @@ async def test_a_crashed_agent_is_started_again_once_whatever_the_server_died_of
 
 async def _crash_once(server: Server, number: int) -> bool:
     """Whether the server died before the agent was there again."""
-    talker = await AgentClient.begin(server, "phoenix")
+    talker = await RetryingClient.begin(server, "phoenix")
     async with talker.following(), AsyncExitStack() as stack:
-        await talker.until(lambda _: talker.of_type("worker_ready"))
+        await talker.until(lambda _: talker.events_of_type("worker_ready"))
         worker = (await talker.get("/workers"))["workers"][0]
         await stack.enter_async_context(killed_at(server.pid, number))
         os.kill(worker["pid"], signal.SIGKILL)
         died = await _dies(server, talker)
-        await talker.until(lambda _: len(talker.of_type("worker_ready")) == 2)
+        await talker.until(lambda _: len(talker.events_of_type("worker_ready")) == 2)
         await talker.prompt("[[chunk back]]")
-        await talker.until(lambda _: talker.text() == "back")
+        await talker.until(lambda _: talker.agent_text() == "back")
         assert [each["automatic"] for each in _told(talker, "worker_spawning")] == [False, True]
         assert [each["again"] for each in _told(talker, "worker_failed")] == [True]
         assert (await talker.get("/workers"))["workers"][0]["run"] == 2
@@ -47,12 +47,12 @@ async def _crash_once(server: Server, number: int) -> bool:
     return died
 
 
-async def _dies(server: Server, talker: AgentClient) -> bool:
+async def _dies(server: Server, talker: RetryingClient) -> bool:
     """Waits for the agent, or the death of the server; it runs afterwards."""
     process = server.process
     assert process is not None
     async with asyncio.timeout(SECONDS):
-        while process.poll() is None and len(talker.of_type("worker_ready")) < 2:
+        while process.poll() is None and len(talker.events_of_type("worker_ready")) < 2:
             await asyncio.sleep(0.02)
     if process.poll() is None:
         return False
@@ -60,5 +60,5 @@ async def _dies(server: Server, talker: AgentClient) -> bool:
     return True
 
 
-def _told(talker: AgentClient, type: str) -> list[dict[str, Any]]:
-    return [event["data"] for event in talker.of_type(type)]
+def _told(talker: RetryingClient, type: str) -> list[dict[str, Any]]:
+    return [event["data"] for event in talker.events_of_type(type)]

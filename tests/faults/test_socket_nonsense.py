@@ -10,7 +10,7 @@ from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
 
 from support.server import Server
-from support.viewer import Typist, Viewer
+from support.terminal_viewer import TerminalViewer, TerminalWriter
 
 MESSAGES = 10_000
 BROKEN = 500
@@ -74,13 +74,13 @@ async def test_thousands_of_senseless_messages_get_an_error_each(server: Server,
     where = path.format(session=session["id"], worker=worker["id"])
     dice = random.Random(path)
     senseless = [each for each in (message(dice) for _ in range(MESSAGES)) if not _makes_sense(each)]
-    viewer = Viewer(server, session["id"], worker["id"])
+    viewer = TerminalViewer(server, session["id"], worker["id"])
     async with viewer.watching(), server.socket(where) as ws:
         async with asyncio.TaskGroup() as tasks:
             reading = tasks.create_task(errors(ws, "the-last"))
             await pour(ws, [*senseless, '{"type":"the-last","id":"the-last"}'])
         assert reading.result() == len(senseless) + 1
-        await Typist(server, session["id"], worker["id"], "somebody").type("echo st''ill here\n")
+        await TerminalWriter(server, session["id"], worker["id"], "somebody").type("echo st''ill here\n")
         await viewer.until_seen(b"still here")
 
 
@@ -88,7 +88,7 @@ async def test_whoever_breaks_the_protocol_is_let_go_and_nobody_else(server: Ser
     session = await server.new_session()
     worker = await server.new_terminal(session["id"])
     path = f"/ws/session/{session['id']}/worker/{worker['id']}"
-    viewer = Viewer(server, session["id"], worker["id"])
+    viewer = TerminalViewer(server, session["id"], worker["id"])
     async with viewer.watching():
         for number in range(BROKEN):
             async with server.socket(path) as ws:
@@ -96,7 +96,7 @@ async def test_whoever_breaks_the_protocol_is_let_go_and_nobody_else(server: Ser
                 with pytest.raises(ConnectionClosed):
                     while True:
                         await ws.recv()
-        await Typist(server, session["id"], worker["id"], "somebody").type("echo st''ill here\n")
+        await TerminalWriter(server, session["id"], worker["id"], "somebody").type("echo st''ill here\n")
         await viewer.until_seen(b"still here")
 
 

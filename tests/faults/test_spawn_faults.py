@@ -14,8 +14,8 @@ from bullpen.domain.commands import AddWorker
 from bullpen.domain.states import WorkerState
 from bullpen.keeper.marker import find_marked
 from bullpen.sessions.session import Session
-from support.quiet_house import QuietHouse, until
 from support.server import end_processes_of
+from support.server_without_web import ServerWithoutWeb, until
 
 SILENT = "did not answer"
 ANSWER_WITHIN = "10"  # seconds; enough for every agent that answers, on a busy machine too
@@ -47,17 +47,17 @@ SCRIPTS: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.fixture
-async def house(tmp_path: Path) -> AsyncIterator[QuietHouse]:
-    this = QuietHouse(tmp_path, AGENT_MAX_SESSIONS="0", BULLPEN_AGENT_START_TIMEOUT=ANSWER_WITHIN)
+async def house(tmp_path: Path) -> AsyncIterator[ServerWithoutWeb]:
+    this = ServerWithoutWeb(tmp_path, AGENT_MAX_SESSIONS="0", BULLPEN_AGENT_START_TIMEOUT=ANSWER_WITHIN)
     async with this.open():
         yield this
     await asyncio.to_thread(end_processes_of, this.home)
 
 
 async def test_every_kind_of_spawn_fault_is_one_clear_state_and_leaves_nothing(
-    house: QuietHouse, tmp_path: Path
+    house: ServerWithoutWeb, tmp_path: Path
 ) -> None:
-    house.define()
+    house.define_agent()
     kinds = _define(house, tmp_path)
     assert len(kinds) >= 18
     session = await house.session()
@@ -83,7 +83,7 @@ async def test_every_kind_of_spawn_fault_is_one_clear_state_and_leaves_nothing(
     await house.agent(session)  # and the next one begins
 
 
-async def _run(house: QuietHouse, session: Session, kind: str) -> None:
+async def _run(house: ServerWithoutWeb, session: Session, kind: str) -> None:
     """Until it has failed and is buried."""
     name, place = _id(kind), str(house.workspace)
     await session.add_worker(
@@ -101,7 +101,7 @@ def _open_files() -> Counter[str]:
     return Counter(name.partition(":")[0] for name in found if "bullpen.db" not in name)
 
 
-def _define(house: QuietHouse, place: Path) -> dict[str, str]:
+def _define(house: ServerWithoutWeb, place: Path) -> dict[str, str]:
     """All kinds as agents; what each has to say in the end."""
     for name, text in (("no-interpreter", "#!/no/such/interpreter\n"), ("garbage", "\x7fELF nonsense")):
         (place / name).write_text(text)
@@ -110,7 +110,7 @@ def _define(house: QuietHouse, place: Path) -> dict[str, str]:
         words = [word.replace("{place}", str(place)) for word in command]
         house.registry.add(_id(kind), {"name": kind, "kind": "acp", "command": words})
     for kind, (script, _) in SCRIPTS.items():
-        house.define(_id(kind), script)
+        house.define_agent(_id(kind), script)
     return {kind: why for kind, (_, why) in (COMMANDS | SCRIPTS).items()}
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import psutil
 import pytest
 
-from support.agent_client import AgentClient, define_scripted
+from support.retrying_client import RetryingClient, define_scripted
 from support.scripted_agent.journal import message_of, prompts_in, read_journal
 from support.server import Server
 from support.strace import CALLS, killed_at
@@ -35,13 +35,13 @@ class Agent:
     def __init__(self, server: Server, workspace: Path) -> None:
         self.server = server
         self.journal = define_scripted(workspace)
-        self.talker: AgentClient
+        self.talker: RetryingClient
 
     @asynccontextmanager
-    async def running(self) -> AsyncIterator[AgentClient]:
-        self.talker = await AgentClient.begin(self.server)
+    async def running(self) -> AsyncIterator[RetryingClient]:
+        self.talker = await RetryingClient.begin(self.server)
         async with self.talker.following():
-            await self.talker.until(lambda _: self.talker.of_type("worker_ready"))
+            await self.talker.until(lambda _: self.talker.events_of_type("worker_ready"))
             yield self.talker
 
     async def dies_at(self, calls: str, number: int, deed: Callable[[], Awaitable[Any]]) -> None:
@@ -58,21 +58,21 @@ class Agent:
 
     async def check(self, prompts: list[str], text: str) -> None:
         """Everything once, everywhere; and the agent never noticed."""
-        await self.talker.until(lambda _: len(self.talker.of_type("turn_end")) == len(prompts))
+        await self.talker.until(lambda _: len(self.talker.events_of_type("turn_end")) == len(prompts))
         assert prompts_in(self.journal) == prompts
-        assert self.talker.text() == text
-        assert await self.talker.log() == self.talker.events
+        assert self.talker.agent_text() == text
+        assert await self.talker.stored_events() == self.talker.events
         assert len({record["pid"] for record in read_journal(self.journal)}) == 1
 
     @property
     def pid(self) -> int:
-        pid: int = self.talker.of_type("worker_ready")[-1]["data"]["pid"]
+        pid: int = self.talker.events_of_type("worker_ready")[-1]["data"]["pid"]
         return pid
 
     async def restart(self) -> None:
-        ready = len(self.talker.of_type("worker_ready"))
+        ready = len(self.talker.events_of_type("worker_ready"))
         await self.server.call("POST", f"{self.talker.path}/restart", json={"continueConversation": True})
-        await self.talker.until(lambda _: len(self.talker.of_type("worker_ready")) == ready + 1)
+        await self.talker.until(lambda _: len(self.talker.events_of_type("worker_ready")) == ready + 1)
 
 
 async def _awaited(deed: Callable[[], Awaitable[Any]]) -> None:
@@ -109,7 +109,7 @@ async def test_server_after_reading_output(agent: Agent, calls: str) -> None:
     text = f"[[chunk begun]] [[terminal 'until test -e {flag}; do sleep 0.1; done']] [[chunk more]]"
     async with agent.running() as talker:
         await talker.prompt(text)
-        await talker.until(lambda _: len(talker.of_type("worker_ready")) == 2)
+        await talker.until(lambda _: len(talker.events_of_type("worker_ready")) == 2)
 
         async def go_on() -> None:
             flag.touch()
@@ -138,7 +138,7 @@ async def test_server_during_recovery(agent: Agent, number: int) -> None:
     text = "[[stream n=50 delay=0.02]]"
     async with agent.running() as talker:
         await talker.prompt(text)
-        await talker.until(lambda _: talker.text())
+        await talker.until(lambda _: talker.agent_text())
         await agent.server.kill()
         await agent.server.start(wait=False)
         await agent.dies_at(CALLS, number, talker.get)
@@ -149,11 +149,11 @@ async def test_agent_in_a_turn(agent: Agent) -> None:
     async with agent.running() as talker:
         await talker.prompt(LONG)
         await talker.prompt(SHORT)
-        await talker.until(lambda _: talker.text())
+        await talker.until(lambda _: talker.agent_text())
         os.kill(agent.pid, signal.SIGKILL)
-        await talker.until(lambda _: talker.of_type("worker_failed"))
-        assert talker.of_type("worker_failed")[0]["data"]["signal"] == "SIGKILL"
-        assert [end["data"]["stopReason"] for end in talker.of_type("turn_end")] == ["error"]
+        await talker.until(lambda _: talker.events_of_type("worker_failed"))
+        assert talker.events_of_type("worker_failed")[0]["data"]["signal"] == "SIGKILL"
+        assert [end["data"]["stopReason"] for end in talker.events_of_type("turn_end")] == ["error"]
         await agent.restart()
         queue = await talker.get("/queue")
         assert (queue["paused"], [item["message"] for item in queue["messages"]]) == (True, [SHORT])
@@ -167,7 +167,7 @@ async def test_agent_in_a_turn(agent: Agent) -> None:
 async def test_keeper(agent: Agent, with_server: bool) -> None:
     async with agent.running() as talker:
         await talker.prompt(LONG)
-        await talker.until(lambda _: talker.text())
+        await talker.until(lambda _: talker.agent_text())
         await _kill_keeper(agent, with_server)
         await _check_lost(agent)
 
@@ -176,10 +176,10 @@ async def test_machine(agent: Agent) -> None:
     """Everything is gone at once, and the last bytes of the spool never came to the disk."""
     async with agent.running() as talker:
         await talker.prompt(LONG)
-        await talker.until(lambda _: talker.text())
+        await talker.until(lambda _: talker.agent_text())
         await agent.server.kill()
         await _kill_keeper(agent, with_server=False)
-        worker = talker.of_type("worker_ready")[0]["workerId"]
+        worker = talker.events_of_type("worker_ready")[0]["workerId"]
         for segment in (agent.server.home / "spool" / worker / "1" / "out").glob("*.bin"):
             os.truncate(segment, segment.stat().st_size // 2)
         await agent.server.start()
@@ -199,9 +199,9 @@ async def _kill_keeper(agent: Agent, with_server: bool) -> None:
 async def _check_lost(agent: Agent) -> None:
     """The session stays; what the agent may not have got is said, and nothing is sent again by itself."""
     talker = agent.talker
-    await talker.until(lambda _: talker.of_type("worker_failed"))
-    assert "keeper lost" in talker.of_type("worker_failed")[0]["data"]["error"]
-    assert [end["data"]["stopReason"] for end in talker.of_type("turn_end")] == ["error"]
+    await talker.until(lambda _: talker.events_of_type("worker_failed"))
+    assert "keeper lost" in talker.events_of_type("worker_failed")[0]["data"]["error"]
+    assert [end["data"]["stopReason"] for end in talker.events_of_type("turn_end")] == ["error"]
     assert (await talker.get())["status"] == "active"
     await agent.restart()
     await talker.prompt(SHORT)

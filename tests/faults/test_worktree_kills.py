@@ -11,9 +11,9 @@ import httpx
 import pytest
 
 from bullpen import clock
+from support.registered_repository import RegisteredRepository, directory_contents
 from support.repositories import Repo
 from support.server import Server
-from support.worktrees import House, contents
 
 SECONDS = 60.0
 SETUP = "echo ran >> setup.log; sleep 0.2; echo done >> setup.log"
@@ -56,7 +56,7 @@ class Killer:
 class Life:
     """One worktree, from its making to its restoring."""
 
-    def __init__(self, house: House, name: str) -> None:
+    def __init__(self, house: RegisteredRepository, name: str) -> None:
         self._house = house
         self._name = name
         self._keys = {verb: {"Idempotency-Key": str(uuid.uuid4())} for verb in ("make", "restore")}
@@ -82,7 +82,7 @@ async def test_r24_a_worktree_is_made_removed_and_restored_once_while_the_server
     repo = Repo(workspace / "repo")
     repo.write(".worktreeinclude", ".env\n")
     repo.write(".env", "secret")
-    house = await House.register(server, repo)
+    house = await RegisteredRepository.register(server, repo)
     await house.set(setup=SETUP)
     killer = Killer(server)
     first = Life(house, "first")
@@ -95,18 +95,18 @@ async def test_r24_a_worktree_is_made_removed_and_restored_once_while_the_server
         assert made.json()["path"] == str(life.path)
         assert (life.path / "setup.log").read_text() == "ran\ndone\n"
         assert (life.path / ".env").read_text() == "secret"
-        before = contents(life.path)
+        before = directory_contents(life.path)
         removed = await killer.insist("remove", life.remove)
         assert removed.status_code in (200, 404), removed.text  # 404: the first server had done it
         assert not life.path.exists()
         restored = await killer.insist("restore", life.restore)
         assert restored.status_code == 200, restored.text
-        assert contents(life.path) == before
+        assert directory_contents(life.path) == before
     assert killer.lost, "no kill hit: the test shows nothing"
     await check_nothing_is_left(house, [first, *lives])
 
 
-async def check_nothing_is_left(house: House, lives: list[Life]) -> None:
+async def check_nothing_is_left(house: RegisteredRepository, lives: list[Life]) -> None:
     names = {"main", *(life.path.name for life in lives)}
     assert {each["name"] for each in await house.list()} == names
     assert {each["branch"] for each in await house.list()} == names

@@ -27,16 +27,16 @@ def repo(tmp_path: Path) -> Repo:
 
 async def test_what_git_says_comes_back_as_bytes(repo: Repo) -> None:
     repo.write("odd \n name", "x")
-    said = await run_git(repo.place, "status", "--porcelain", "-z")
+    said = await run_git(repo.git_directories, "status", "--porcelain", "-z")
     assert said.output == b"?? odd \n name\0"
 
 
 async def test_a_linked_worktree_is_looked_at_with_its_own_index(repo: Repo) -> None:
-    place = repo.linked("topic")
+    place = repo.add_worktree("topic")
     (place.work_tree / "new").write_text("x")
     assert (await run_git(place, "status", "--porcelain")).output == b"?? new\n"
     assert (await run_git(place, "symbolic-ref", "HEAD")).output == b"refs/heads/topic\n"
-    assert (await run_git(repo.place, "status", "--porcelain")).output == b""
+    assert (await run_git(repo.git_directories, "status", "--porcelain")).output == b""
 
 
 async def test_git_gets_an_environment_of_our_own_and_names_from_outside_are_no_options(
@@ -51,7 +51,7 @@ async def test_git_gets_an_environment_of_our_own_and_names_from_outside_are_no_
     before = os.environ["PATH"]
     os.environ |= {"PATH": f"{program.parent}:{before}", "GIT_DIR": "/elsewhere", "GIT_EXTERNAL_DIFF": "evil"}
     try:
-        said = await run_git(repo.place, "diff", "--numstat", refs=["--output=x"], paths=["-a"])
+        said = await run_git(repo.git_directories, "diff", "--numstat", refs=["--output=x"], paths=["-a"])
     finally:
         os.environ["PATH"] = before
         del os.environ["GIT_DIR"], os.environ["GIT_EXTERNAL_DIFF"]
@@ -91,9 +91,11 @@ async def test_no_transport_is_allowed_even_where_git_reads_a_configuration_that
 
 async def test_a_failure_is_one_sentence_of_git(repo: Repo) -> None:
     with pytest.raises(GitFailed, match="git rev-parse failed: Needed a single revision") as failed:
-        await run_git(repo.place, "rev-parse", "--verify", refs=["nothing"])
+        await run_git(repo.git_directories, "rev-parse", "--verify", refs=["nothing"])
     assert failed.value.exit_code == 128
-    assert (await run_git(repo.place, "rev-parse", "--verify", refs=["x"], accept=(0, 128))).code == 128
+    assert (
+        await run_git(repo.git_directories, "rev-parse", "--verify", refs=["x"], accept=(0, 128))
+    ).code == 128
 
 
 async def test_a_repository_that_is_gone_is_a_fault_not_the_one_around_it(repo: Repo) -> None:
@@ -106,22 +108,22 @@ async def test_a_repository_that_is_gone_is_a_fault_not_the_one_around_it(repo: 
 async def test_a_lock_that_is_left_over_is_a_conflict_that_names_it(repo: Repo) -> None:
     (repo.git_dir / "refs" / "heads" / "topic.lock").touch()
     with pytest.raises(Conflict, match=r"topic\.lock was left by another git"):
-        await run_git(repo.place, "update-ref", refs=["refs/heads/topic", "main"])
+        await run_git(repo.git_directories, "update-ref", refs=["refs/heads/topic", "main"])
 
 
 async def test_more_output_than_wanted_is_refused_or_cut(repo: Repo) -> None:
     repo.write("big", "x" * 100_000)
     repo.commit("big")
     with pytest.raises(RemoteFault, match="more than 1000 bytes"):
-        await run_git(repo.place, "cat-file", "blob", refs=["HEAD:big"], limit=1000)
-    said = await run_git(repo.place, "cat-file", "blob", refs=["HEAD:big"], limit=1000, cut=True)
+        await run_git(repo.git_directories, "cat-file", "blob", refs=["HEAD:big"], limit=1000)
+    said = await run_git(repo.git_directories, "cat-file", "blob", refs=["HEAD:big"], limit=1000, cut=True)
     assert said.cut
     assert said.output == b"x" * 1000
 
 
 @pytest.mark.parametrize("step", ["read the configuration", "start git"])
 async def test_a_missing_file_descriptor_is_named_and_is_no_fault_of_git(repo: Repo, step: str) -> None:
-    await run_git(repo.place, "status")
+    await run_git(repo.git_directories, "status")
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     free = os.dup(0)
     os.close(free)
@@ -131,7 +133,7 @@ async def test_a_missing_file_descriptor_is_named_and_is_no_fault_of_git(repo: R
             if step == "start git":
                 await start_git("version", [], {})
             else:
-                await run_git(repo.place, "status")
+                await run_git(repo.git_directories, "status")
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 

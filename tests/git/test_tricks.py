@@ -10,14 +10,14 @@ import pytest
 from bullpen.domain.errors import BullpenError
 from bullpen.git.run import run_git
 from git.sites import SITES, visit
-from support.tricks import TRICKS, Plant, Trap
+from support.git_exploits import EXPLOITS, Exploit, HostileRepository
 
 SRC = Path(__file__).parents[2] / "src" / "bullpen"
 
 
 @pytest.fixture
-def trap(tmp_path: Path) -> Trap:
-    return Trap(tmp_path)
+def trap(tmp_path: Path) -> HostileRepository:
+    return HostileRepository(tmp_path)
 
 
 def callers_of(name: str) -> Iterator[str]:
@@ -45,10 +45,10 @@ def test_nobody_else_starts_git() -> None:
     assert started == [Path("git/command.py")]
 
 
-@pytest.mark.parametrize("plant", TRICKS, ids=lambda plant: plant.__name__)
-def test_the_trick_works_on_plain_git(trap: Trap, plant: Plant) -> None:
+@pytest.mark.parametrize("plant", EXPLOITS, ids=lambda plant: plant.__name__)
+def test_the_trick_works_on_plain_git(trap: HostileRepository, plant: Exploit) -> None:
     plant(trap)
-    where, call = trap.repo.path, TRICKS[plant]
+    where, call = trap.repo.path, EXPLOITS[plant]
     if call[0].startswith("@"):
         where, call = trap.linked.work_tree if call[0] == "@" else trap.repo.path / call[0][1:], call[1:]
     words = [word.format(top=trap.top, canary=trap.canary) for word in call]
@@ -56,8 +56,8 @@ def test_the_trick_works_on_plain_git(trap: Trap, plant: Plant) -> None:
     assert trap.canary.exists()
 
 
-@pytest.mark.parametrize("plant", TRICKS, ids=lambda plant: plant.__name__)
-async def test_no_place_that_calls_git_falls_for_it(trap: Trap, plant: Plant) -> None:
+@pytest.mark.parametrize("plant", EXPLOITS, ids=lambda plant: plant.__name__)
+async def test_no_place_that_calls_git_falls_for_it(trap: HostileRepository, plant: Exploit) -> None:
     plant(trap)
     trap.canary.unlink(missing_ok=True)
     for name, site in SITES.items():
@@ -67,18 +67,20 @@ async def test_no_place_that_calls_git_falls_for_it(trap: Trap, plant: Plant) ->
 
 
 @pytest.mark.parametrize("verb", ["diff", "show", "log", "blame"])
-async def test_a_ref_that_looks_like_an_option_is_a_ref(trap: Trap, verb: str) -> None:
+async def test_a_ref_that_looks_like_an_option_is_a_ref(trap: HostileRepository, verb: str) -> None:
     for ref in (f"--output={trap.canary}", f"-O{trap.canary}", f"--ext-diff={trap.program}"):
         with pytest.raises(BullpenError):
-            await run_git(trap.repo.place, verb, refs=[ref], paths=["src/code.txt"])
+            await run_git(trap.repo.git_directories, verb, refs=[ref], paths=["src/code.txt"])
     assert not trap.canary.exists()
 
 
-@pytest.mark.parametrize("plant", TRICKS, ids=lambda plant: plant.__name__)
-async def test_what_shows_content_does_not_fall_for_it_either(trap: Trap, plant: Plant) -> None:
+@pytest.mark.parametrize("plant", EXPLOITS, ids=lambda plant: plant.__name__)
+async def test_what_shows_content_does_not_fall_for_it_either(
+    trap: HostileRepository, plant: Exploit
+) -> None:
     plant(trap)
     trap.canary.unlink(missing_ok=True)
-    for place in trap.places:
+    for place in trap.all_git_directories:
         for words in (("diff",), ("diff", "HEAD"), ("show",), ("log", "-p"), ("blame", "src/more.txt")):
             try:
                 await run_git(place, words[0], *words[1:])

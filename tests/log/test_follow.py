@@ -15,12 +15,12 @@ from bullpen.log.follow import EventBatch, GrowthSignal, LogFollower, PacedGrowt
 from bullpen.log.log import MAX_EVENTS_BEHIND, SessionLog
 from bullpen.log.tail import EventTail
 from bullpen.store.events import EventStore
-from support.stories import START, said
+from support.sample_events import SESSION_START, error_draft
 
 
 @pytest.fixture
 async def log(store: EventStore) -> SessionLog:
-    return await SessionLog.create(store, "s", [Draft(START)])
+    return await SessionLog.create(store, "s", [Draft(SESSION_START)])
 
 
 async def read_to(follower: LogFollower, last: int) -> list[EventBatch]:
@@ -39,18 +39,18 @@ def seqs(batches: list[EventBatch]) -> list[int]:
 
 
 async def test_a_follower_gets_what_was_and_what_comes(log: SessionLog) -> None:
-    await log.append([said("before")])
+    await log.append([error_draft("before")])
     follower = log.follow(0)
     assert seqs([await anext(follower)]) == [1, 2]
     waiting = asyncio.ensure_future(anext(follower))
     await asyncio.sleep(0)
     assert not waiting.done()
-    await log.append([said("a"), said("b")])
+    await log.append([error_draft("a"), error_draft("b")])
     assert seqs([await waiting]) == [3, 4]
 
 
 async def test_a_follower_starts_after_any_number(log: SessionLog) -> None:
-    await log.append([said(str(n)) for n in range(9)])
+    await log.append([error_draft(str(n)) for n in range(9)])
     for after in range(10):
         assert seqs(await read_to(log.follow(after), 10)) == list(range(after + 1, 11))
 
@@ -62,7 +62,9 @@ async def test_a_number_the_log_never_gave_out_means_subscribe_again(log: Sessio
 
 
 async def test_a_long_past_comes_in_pages_from_the_database(store: EventStore) -> None:
-    log = await SessionLog.create(store, "s", [Draft(START), *(said(str(n)) for n in range(2499))])
+    log = await SessionLog.create(
+        store, "s", [Draft(SESSION_START), *(error_draft(str(n)) for n in range(2499))]
+    )
     batches = await read_to(log.follow(0), 2500)
     assert seqs(batches) == list(range(1, 2501))
     assert [len(batch.encoded) for batch in batches] == [1000, 1000, 500]
@@ -72,7 +74,7 @@ async def test_past_and_present_join_without_a_seam(log: SessionLog, monkeypatch
     monkeypatch.setattr(tail_module, "MAX_EVENTS", 50)
     first = log.follow(0)
     for n in range(40):
-        await log.append([said(f"{n}/{each}") for each in range(7)])
+        await log.append([error_draft(f"{n}/{each}") for each in range(7)])
     assert seqs(await read_to(first, 281)) == list(range(1, 282))
     for after in range(220, 281, 3):
         assert seqs(await read_to(log.follow(after), 281)) == list(range(after + 1, 282))
@@ -82,14 +84,14 @@ async def test_the_same_event_has_the_same_bytes_from_memory_and_from_the_databa
     log: SessionLog, store: EventStore
 ) -> None:
     follower = log.follow(0)
-    await log.append([said("☃ naïve")])
+    await log.append([error_draft("☃ naïve")])
     from_memory = [each for batch in await read_to(follower, 2) for each in batch.encoded]
     assert from_memory == await store.encoded_events("s")
 
 
 async def test_those_who_stand_together_share_one_batch(log: SessionLog) -> None:
     followers = [log.follow(1) for _ in range(20)]
-    await log.append([said("a")])
+    await log.append([error_draft("a")])
     batches = [await anext(follower) for follower in followers]
     assert all(batch is batches[0] for batch in batches)
 
@@ -97,7 +99,7 @@ async def test_those_who_stand_together_share_one_batch(log: SessionLog) -> None
 async def test_a_slow_follower_slows_nobody_and_misses_nothing(log: SessionLog) -> None:
     slow, fast = log.follow(1), log.follow(1)
     for n in range(50):
-        await log.append([said(str(n))])
+        await log.append([error_draft(str(n))])
         assert seqs([await anext(fast)]) == [n + 2]
     assert seqs(await read_to(slow, 51)) == list(range(2, 52))
 
@@ -107,7 +109,7 @@ async def test_a_follower_that_is_cancelled_leaves_the_others_waiting(log: Sessi
     await asyncio.sleep(0)
     waiting[1].cancel()
     await asyncio.gather(waiting[1], return_exceptions=True)
-    await log.append([said("still here")])
+    await log.append([error_draft("still here")])
     assert seqs([await waiting[0]]) == seqs([await waiting[2]]) == [2]
 
 
@@ -134,18 +136,18 @@ async def test_following_what_was_purged_is_an_end_not_a_loop(log: SessionLog, s
 
 async def test_far_behind_is_better_served_with_a_snapshot(log: SessionLog) -> None:
     assert not log.is_far_behind(0)
-    await log.append([said(str(n)) for n in range(MAX_EVENTS_BEHIND)])
+    await log.append([error_draft(str(n)) for n in range(MAX_EVENTS_BEHIND)])
     assert log.is_far_behind(0)
     assert not log.is_far_behind(1)
 
 
 async def test_without_a_follower_nothing_is_kept_in_memory(log: SessionLog) -> None:
     follower = log.follow(1)
-    await log.append([said("x" * 1000) for _ in range(100)])
+    await log.append([error_draft("x" * 1000) for _ in range(100)])
     assert log.events_in_memory == 100
     del follower
     gc.collect()
-    await log.append([said("y")])
+    await log.append([error_draft("y")])
     assert log.events_in_memory == 0
 
 
@@ -212,7 +214,7 @@ async def test_a_paced_follower_gets_few_batches_and_every_event(
     reading = [asyncio.ensure_future(read_to(follower, 101)) for follower in followers]
     await asyncio.sleep(0)
     for n in range(100):
-        await log.append([said(str(n))])
+        await log.append([error_draft(str(n))])
     everyone = await asyncio.gather(*reading)
     for batches in everyone:
         assert seqs(batches) == list(range(2, 102))
@@ -254,7 +256,7 @@ async def test_what_is_taken_at_once_wakes_nobody(log: SessionLog) -> None:
     takers = [Taker(log, 1) for _ in range(3)]
     await asyncio.sleep(0)
     for n in range(20):
-        await log.append([said(str(n))])
+        await log.append([error_draft(str(n))])
     await until_at(21, *takers)
     for taker in takers:
         assert seqs(taker.taken) == list(range(2, 22))
@@ -270,7 +272,7 @@ async def test_what_cannot_be_taken_is_given_once_and_in_order(log: SessionLog) 
     await asyncio.sleep(0)
     for n in range(40):
         moody.willing = n % 3 == 0
-        await log.append([said(str(n))])
+        await log.append([error_draft(str(n))])
         await until_at(n + 2, steady, moody)
     assert seqs(sorted([*moody.taken, *moody.given], key=lambda batch: batch.first)) == list(range(2, 42))
     assert moody.taken
@@ -285,7 +287,7 @@ async def test_what_is_not_in_memory_any_more_is_given(
     monkeypatch.setattr(tail_module, "MAX_EVENTS", 5)
     taker = Taker(log, 1)
     await asyncio.sleep(0)
-    await log.append([said(str(n)) for n in range(20)])
+    await log.append([error_draft(str(n)) for n in range(20)])
     await until_at(21, taker)
     assert (taker.taken, seqs(taker.given)) == ([], list(range(2, 22)))
     log.close()
@@ -297,7 +299,7 @@ async def test_one_that_is_cancelled_takes_nothing_more(log: SessionLog) -> None
     taker.following.cancel()
     log.paced_growth.announce(log.head + 1)  # before it has heard of its end
     await asyncio.gather(taker.following, return_exceptions=True)
-    await log.append([said("too late")])
+    await log.append([error_draft("too late")])
     assert (taker.taken, taker.given) == ([], [])
 
 
@@ -307,11 +309,11 @@ async def test_who_begins_ahead_of_the_bell_waits_for_what_follows(
     monkeypatch.setattr(follow_module, "MIN_BATCH_INTERVAL", 0.2)
     early = Taker(log, 1)
     await asyncio.sleep(0)
-    await log.append([said("at once")])
-    await log.append([said("held back")])
+    await log.append([error_draft("at once")])
+    await log.append([error_draft("held back")])
     late = Taker(log, 3)
     await until_at(3, early)
-    await log.append([said("for both")])
+    await log.append([error_draft("for both")])
     await until_at(4, early, late)
     assert (seqs(early.taken), seqs(late.taken)) == ([2, 3, 4], [4])
     log.close()

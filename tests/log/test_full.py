@@ -15,8 +15,8 @@ from bullpen.store.events import EventStore
 from bullpen.store.records import RecordStore
 from bullpen.store.write_availability import PROBE_SECONDS
 from support.databases import Cluster
-from support.disks import KINDS, Disk, disk, tiny_disk
-from support.stories import START, said, texts
+from support.disks import DISK_KINDS, Disk, disk, tiny_disk
+from support.sample_events import SESSION_START, error_draft, error_texts
 
 __all__ = ["disk"]
 
@@ -32,7 +32,7 @@ async def until(condition: Callable[[], bool]) -> None:
 async def kept(store: EventStore, session_id: str = "s") -> list[str]:
     events = [event for event, _ in await store.events(session_id, limit=100_000)]
     assert [event.seq for event in events] == list(range(1, len(events) + 1))
-    return texts(events)
+    return error_texts(events)
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ async def store(disk: Disk) -> AsyncIterator[EventStore]:
 
 @pytest.fixture
 async def log(store: EventStore) -> SessionLog:
-    return await SessionLog.create(store, "s", [Draft(START)])
+    return await SessionLog.create(store, "s", [Draft(SESSION_START)])
 
 
 async def exhaust(log: SessionLog, disk: Disk) -> list[str]:
@@ -54,7 +54,7 @@ async def exhaust(log: SessionLog, disk: Disk) -> list[str]:
     while True:
         text = f"command {len(accepted)} " + "x" * 4000
         try:
-            await log.append([said(text)])
+            await log.append([error_draft(text)])
         except StorageFull:
             return accepted
         accepted.append(text)
@@ -67,7 +67,7 @@ async def test_a_command_is_refused_and_nothing_of_it_is_stored(
     before = log.snapshot
     assert store.full
     with pytest.raises(StorageFull, match=r"full|I/O error"):
-        await log.append([said("refused")])
+        await log.append([error_draft("refused")])
     assert log.snapshot is before
     assert await kept(store) == accepted
 
@@ -78,7 +78,7 @@ async def test_it_goes_on_when_there_is_room_without_a_restart(
     accepted = await exhaust(log, disk)
     disk.free()
     await until(lambda: not store.full)
-    await log.append([said("after")])
+    await log.append([error_draft("after")])
     assert await kept(store) == [*accepted, "after"]
 
 
@@ -87,7 +87,7 @@ async def test_what_was_said_waits_for_room_and_is_stored_once_in_order(
 ) -> None:
     accepted = await exhaust(log, disk)
     heavy = ["y" * (2 * BALLAST) + str(n) for n in range(2)]  # more than the reserve can take
-    waiting = [asyncio.ensure_future(log.append([said(text)], patient=True)) for text in heavy]
+    waiting = [asyncio.ensure_future(log.append([error_draft(text)], patient=True)) for text in heavy]
     tried = store.database.writer.transactions.refused
     await until(lambda: store.database.writer.transactions.refused > tried + 1)  # tried, and tried again
     assert not any(each.done() for each in waiting)
@@ -101,15 +101,15 @@ async def test_commands_do_not_queue_behind_what_waits(
     log: SessionLog, store: EventStore, disk: Disk
 ) -> None:
     await exhaust(log, disk)
-    patient = asyncio.ensure_future(log.append([said("z" * (2 * BALLAST))], patient=True))
-    command = asyncio.ensure_future(log.append([said("command")]))
+    patient = asyncio.ensure_future(log.append([error_draft("z" * (2 * BALLAST))], patient=True))
+    command = asyncio.ensure_future(log.append([error_draft("command")]))
     with pytest.raises(StorageFull):
         async with asyncio.timeout(30):
             await command
     tried = store.database.writer.transactions.refused
     await until(lambda: store.database.writer.transactions.refused > tried)
     with pytest.raises(StorageFull):
-        await log.append([said("and another")])
+        await log.append([error_draft("and another")])
     assert not patient.done()
     disk.free()
     async with asyncio.timeout(30):
@@ -121,7 +121,7 @@ async def test_a_cancelled_reader_does_not_take_its_lines_along(
 ) -> None:
     accepted = await exhaust(log, disk)
     text = "w" * (2 * BALLAST)
-    patient = asyncio.ensure_future(log.append([said(text)], patient=True))
+    patient = asyncio.ensure_future(log.append([error_draft(text)], patient=True))
     tried = store.database.writer.transactions.refused
     await until(lambda: store.database.writer.transactions.refused > tried)
     patient.cancel()
@@ -152,14 +152,14 @@ async def test_a_disk_that_gives_nothing_back_is_waited_for(
     async with asyncio.timeout(60):
         accepted = await exhaust(log, disk)
         with pytest.raises(StorageFull):
-            await log.append([said("refused")])
+            await log.append([error_draft("refused")])
     disk.free()
     await asyncio.sleep(2 * PROBE_SECONDS)
     with pytest.raises(StorageFull):
-        await log.append([said("refused too")])
+        await log.append([error_draft("refused too")])
     ballast.rmdir()
     await until(lambda: not store.full)
-    await log.append([said("after")])
+    await log.append([error_draft("after")])
     assert await kept(store) == [*accepted, "after"]
 
 
@@ -173,14 +173,14 @@ async def test_reading_goes_on_while_the_disk_is_full(log: SessionLog, store: Ev
 async def test_a_server_can_start_on_a_full_disk(disk: Disk) -> None:
     url = f"sqlite:///{disk.path}/bullpen.db"
     async with Database.open(url, BALLAST) as database:
-        log = await SessionLog.create(EventStore(database), "s", [Draft(START)])
+        log = await SessionLog.create(EventStore(database), "s", [Draft(SESSION_START)])
         accepted = await exhaust(log, disk)
     del log
     async with Database.open(url, BALLAST) as database:
         store = EventStore(database)
         assert await kept(store) == accepted
         log = await SessionLog.open(store, "s")
-        waiting = asyncio.ensure_future(log.append([said("v" * (2 * BALLAST))], patient=True))
+        waiting = asyncio.ensure_future(log.append([error_draft("v" * (2 * BALLAST))], patient=True))
         tried = database.writer.transactions.refused
         await until(lambda: database.writer.transactions.refused > tried)
         disk.free()
@@ -188,19 +188,19 @@ async def test_a_server_can_start_on_a_full_disk(disk: Disk) -> None:
             await waiting
 
 
-@pytest.mark.skipif("tiny" not in KINDS, reason="mounting needs root")
+@pytest.mark.skipif("tiny" not in DISK_KINDS, reason="mounting needs root")
 async def test_a_disk_that_was_filled_meanwhile_is_opened_with_the_reserve(tmp_path: Path) -> None:
     url, ballast = f"sqlite:///{tmp_path}/bullpen.db", tmp_path / "bullpen.db.ballast"
     with tiny_disk(tmp_path) as disk:
         async with Database.open(url, BALLAST) as database:
-            log = await SessionLog.create(EventStore(database), "s", [Draft(START)])
+            log = await SessionLog.create(EventStore(database), "s", [Draft(SESSION_START)])
         disk.fill()
         async with Database.open(url, BALLAST) as database:
             assert (ballast.exists(), database.full) == (False, True)
             log = await SessionLog.open(EventStore(database), "s")
             with pytest.raises(StorageFull):
-                await log.append([said("a command")])
-            await log.append([said("what happened")], patient=True)
+                await log.append([error_draft("a command")])
+            await log.append([error_draft("what happened")], patient=True)
             disk.free()
             await until(lambda: not database.full)
             assert ballast.exists()
@@ -209,9 +209,9 @@ async def test_a_disk_that_was_filled_meanwhile_is_opened_with_the_reserve(tmp_p
 
 async def test_a_small_append_is_not_spoiled_by_one_too_large(store: EventStore, disk: Disk) -> None:
     """On one disk both fail, on the other the small one fits; either way each fares as it would alone."""
-    logs = [await SessionLog.create(store, name, [Draft(START)]) for name in "ab"]
-    large = asyncio.ensure_future(logs[0].append([said("u" * (16 * BALLAST))], patient=True))
-    small = asyncio.ensure_future(logs[1].append([said("small")], patient=True))
+    logs = [await SessionLog.create(store, name, [Draft(SESSION_START)]) for name in "ab"]
+    large = asyncio.ensure_future(logs[0].append([error_draft("u" * (16 * BALLAST))], patient=True))
+    small = asyncio.ensure_future(logs[1].append([error_draft("small")], patient=True))
     async with asyncio.timeout(30):
         await small
     disk.free()
@@ -225,11 +225,11 @@ async def test_a_database_server_that_goes_away_is_waited_for() -> None:
     try:
         async with Database.open(cluster.new_database()) as database:
             store = EventStore(database)
-            log = await SessionLog.create(store, "s", [Draft(START)])
+            log = await SessionLog.create(store, "s", [Draft(SESSION_START)])
             cluster.stop()
             with pytest.raises(Unavailable, match=r"the PostgreSQL database test_.* cannot be reached"):
-                await log.append([said("refused")])
-            patient = asyncio.ensure_future(log.append([said("patient")], patient=True))
+                await log.append([error_draft("refused")])
+            patient = asyncio.ensure_future(log.append([error_draft("patient")], patient=True))
             tried = database.writer.transactions.refused
             await until(lambda: database.writer.transactions.refused > tried)
             assert (store.full, type(store.refusal)) == (False, DatabaseUnreachable)
@@ -239,7 +239,7 @@ async def test_a_database_server_that_goes_away_is_waited_for() -> None:
             await until(lambda: store.refusal is None)
             cluster.stop()
             cluster.start()
-            await log.append([said("after")])  # nobody had noticed, and nobody is refused
+            await log.append([error_draft("after")])  # nobody had noticed, and nobody is refused
             assert await kept(store) == ["patient", "after"]
     finally:
         cluster.remove()

@@ -13,8 +13,8 @@ from bullpen.domain.errors import Conflict, Invalid, NotFound
 from bullpen.domain.events import Draft, WorkerFailed, WorkerReady
 from bullpen.domain.snapshot import Snapshot
 from bullpen.domain.states import Activity, SessionStatus, WorkerState
-from support.quiet_house import QuietHouse, first_agent, say, turn, until
 from support.scripted_agent.journal import prompts_in, read_journal
+from support.server_without_web import ServerWithoutWeb, primary_agent, run_turn, send_prompt, until
 
 
 def _is_active(snapshot: Snapshot, worker_id: str, run: int) -> bool:
@@ -22,11 +22,11 @@ def _is_active(snapshot: Snapshot, worker_id: str, run: int) -> bool:
     return worker.run == run and worker.state is WorkerState.ACTIVE
 
 
-async def test_a_prompt_is_answered_and_everything_is_in_the_log_in_order(house: QuietHouse) -> None:
+async def test_a_prompt_is_answered_and_everything_is_in_the_log_in_order(house: ServerWithoutWeb) -> None:
     session = await house.session()
     worker = await house.agent(session)
     assert worker.activity is Activity.IDLE
-    await turn(
+    await run_turn(
         session, "[[chunk 'Hello ']] [[thought hm]] [[plan one two]] [[tool title=look]] [[chunk world]]"
     )
     types = [event.type for event in await house.events(session)]
@@ -39,10 +39,10 @@ async def test_a_prompt_is_answered_and_everything_is_in_the_log_in_order(house:
     assert session.snapshot.worker(worker.id).activity is Activity.IDLE
 
 
-async def test_messages_have_the_shapes_of_the_requirements(house: QuietHouse) -> None:
+async def test_messages_have_the_shapes_of_the_requirements(house: ServerWithoutWeb) -> None:
     session = await house.session()
     await house.agent(session)
-    await turn(session, """[[chunk Hi]] [[plan one]] [[tool title=look 'rawInput={"a":1}']]""")
+    await run_turn(session, """[[chunk Hi]] [[plan one]] [[tool title=look 'rawInput={"a":1}']]""")
     messages = await house.messages(session)
     user, *rest = messages
     assert (user["role"], user["type"]) == ("user", "text")
@@ -56,34 +56,34 @@ async def test_messages_have_the_shapes_of_the_requirements(house: QuietHouse) -
     assert [each["result"] for each in tools] == [None, {}]
 
 
-async def test_the_first_prompt_makes_an_agent_when_there_is_none(house: QuietHouse) -> None:
-    house.define("claude")  # the first in the list of preferences, and installed
+async def test_the_first_prompt_makes_an_agent_when_there_is_none(house: ServerWithoutWeb) -> None:
+    house.define_agent("claude")  # the first in the list of preferences, and installed
     session = await house.session()
-    prompted = await say(session, "[[chunk Hi]]", prompt_id="first")
+    prompted = await send_prompt(session, "[[chunk Hi]]", prompt_id="first")
     assert prompted.queued
-    assert first_agent(session.snapshot).state is WorkerState.SPAWNING
-    await until(session, lambda s: first_agent(s).activity is Activity.IDLE and not s.queue.items)
+    assert primary_agent(session.snapshot).state is WorkerState.SPAWNING
+    await until(session, lambda s: primary_agent(s).activity is Activity.IDLE and not s.queue.items)
     assert [fact.prompt_id for fact in await house.facts(session, "user_prompt")] == ["first"]
-    await until(session, lambda s: not s.conversations[first_agent(s).id].turn)
+    await until(session, lambda s: not s.conversations[primary_agent(s).id].turn)
     assert await house.text(session) == "Hi"
 
 
-async def test_the_same_prompt_id_is_one_prompt_and_other_text_is_a_conflict(house: QuietHouse) -> None:
+async def test_the_same_prompt_id_is_one_prompt_and_other_text_is_a_conflict(house: ServerWithoutWeb) -> None:
     session = await house.session()
     await house.agent(session)
-    answers = await asyncio.gather(*(say(session, "[[sleep 0.2]]", prompt_id="p") for _ in range(5)))
+    answers = await asyncio.gather(*(send_prompt(session, "[[sleep 0.2]]", prompt_id="p") for _ in range(5)))
     assert len(set(answers)) == 1
     with pytest.raises(Conflict, match="another prompt"):
-        await say(session, "other", prompt_id="p")
-    await until(session, lambda s: first_agent(s).activity is Activity.IDLE)
-    assert await say(session, "[[sleep 0.2]]", prompt_id="p", busy="reject") == answers[0]
+        await send_prompt(session, "other", prompt_id="p")
+    await until(session, lambda s: primary_agent(s).activity is Activity.IDLE)
+    assert await send_prompt(session, "[[sleep 0.2]]", prompt_id="p", busy="reject") == answers[0]
     assert prompts_in(house.journal) == ["[[sleep 0.2]]"]
 
 
-async def test_a_permission_waits_and_its_first_answer_wins(house: QuietHouse) -> None:
+async def test_a_permission_waits_and_its_first_answer_wins(house: ServerWithoutWeb) -> None:
     session = await house.session()
     worker = await house.agent(session)
-    await say(session, "[[permission title=write]] [[chunk done]]")
+    await send_prompt(session, "[[permission title=write]] [[chunk done]]")
     snapshot = await until(session, lambda s: s.permissions)
     assert snapshot.worker(worker.id).activity is Activity.ASKING
     id = snapshot.permissions[0].permission.id
@@ -100,20 +100,20 @@ async def test_a_permission_waits_and_its_first_answer_wins(house: QuietHouse) -
         await session.answer_permission("nothing", "yes", "ada")
 
 
-async def test_a_form_is_filled_in(house: QuietHouse) -> None:
+async def test_a_form_is_filled_in(house: ServerWithoutWeb) -> None:
     session = await house.session()
     await house.agent(session)
-    await say(session, "[[question who]]")
+    await send_prompt(session, "[[question who]]")
     snapshot = await until(session, lambda s: s.questions)
     await session.answer_question(snapshot.questions[0].question.id, "accept", {"name": "Ada"}, "ada")
-    await until(session, lambda s: first_agent(s).activity is Activity.IDLE)
+    await until(session, lambda s: primary_agent(s).activity is Activity.IDLE)
     assert '"name": "Ada"' in await house.text(session)
 
 
-async def test_a_cancelled_turn_withdraws_what_is_open_and_goes_on_reading(house: QuietHouse) -> None:
+async def test_a_cancelled_turn_withdraws_what_is_open_and_goes_on_reading(house: ServerWithoutWeb) -> None:
     session = await house.session()
     worker = await house.agent(session)
-    await say(session, "[[chunk before]] [[permission title=x]] [[chunk never]]")
+    await send_prompt(session, "[[chunk before]] [[permission title=x]] [[chunk never]]")
     await until(session, lambda s: s.permissions)
     await session.cancel_turn(None, "ada")
     await until(session, lambda s: s.worker(worker.id).activity is Activity.IDLE)
@@ -123,14 +123,14 @@ async def test_a_cancelled_turn_withdraws_what_is_open_and_goes_on_reading(house
         session
     )
     await session.cancel_turn(None, "ada")  # nothing to cancel is fine
-    await turn(session, "[[chunk after]]")
+    await run_turn(session, "[[chunk after]]")
     assert await house.text(session) == "beforeafter"
 
 
-async def test_modes_models_and_options_are_set(house: QuietHouse) -> None:
+async def test_modes_models_and_options_are_set(house: ServerWithoutWeb) -> None:
     options = [{"id": "pace", "category": "model_config", "currentValue": "slow"}]
     modes = {"currentModeId": "ask", "availableModes": []}
-    house.define("set", {"agent": {"session": {"modes": modes, "configOptions": options}}})
+    house.define_agent("set", {"agent": {"session": {"modes": modes, "configOptions": options}}})
     session = await house.session()
     worker = await house.agent(session, "set")
     await session.set_mode(worker.id, "auto")
@@ -145,11 +145,11 @@ async def test_modes_models_and_options_are_set(house: QuietHouse) -> None:
         await session.set_config_option(worker.id, "colour", "red")
 
 
-async def test_files_are_read_and_written_inside_the_workspace_only(house: QuietHouse) -> None:
+async def test_files_are_read_and_written_inside_the_workspace_only(house: ServerWithoutWeb) -> None:
     (house.workspace / "notes").write_text("one\ntwo\n")
     session = await house.session()
     await house.agent(session)
-    await turn(session, "[[read notes]] [[write path=new/file content=hello]] [[read new/file]]")
+    await run_turn(session, "[[read notes]] [[write path=new/file content=hello]] [[read new/file]]")
     assert await house.text(session) == "read 'one\\ntwo\\n'read 'hello'"
     assert (house.workspace / "new/file").read_text() == "hello"
     assert [e.type for e in await house.events(session, "file_read", "file_write")] == [
@@ -157,14 +157,14 @@ async def test_files_are_read_and_written_inside_the_workspace_only(house: Quiet
         "file_write",
         "file_read",
     ]
-    await turn(session, "[[read ../journal]]")
+    await run_turn(session, "[[read ../journal]]")
     assert (await house.stop_reasons(session))[-1] == "error"
 
 
-async def test_an_agents_command_runs_in_a_terminal_everybody_sees(house: QuietHouse) -> None:
+async def test_an_agents_command_runs_in_a_terminal_everybody_sees(house: ServerWithoutWeb) -> None:
     session = await house.session()
     agent = await house.agent(session)
-    await turn(session, "[[terminal 'echo hello; exit 3']]")
+    await run_turn(session, "[[terminal 'echo hello; exit 3']]")
     assert "exit 3 said 'hello\\n'" in await house.text(session)
     terminal = next(w for w in session.snapshot.workers.values() if w.type == "terminal")
     assert terminal.command is not None
@@ -173,10 +173,10 @@ async def test_an_agents_command_runs_in_a_terminal_everybody_sees(house: QuietH
     assert terminal.state is WorkerState.TERMINATED
 
 
-async def test_a_terminal_ends_with_the_turn_that_is_cancelled(house: QuietHouse) -> None:
+async def test_a_terminal_ends_with_the_turn_that_is_cancelled(house: ServerWithoutWeb) -> None:
     session = await house.session()
     await house.agent(session)
-    await say(session, "[[terminal 'sleep 1000']]")
+    await send_prompt(session, "[[terminal 'sleep 1000']]")
     snapshot = await until(
         session, lambda s: [w for w in s.workers.values() if w.type == "terminal" and w.state == "active"]
     )
@@ -185,13 +185,13 @@ async def test_a_terminal_ends_with_the_turn_that_is_cancelled(house: QuietHouse
     async with asyncio.timeout(60):
         while Path(f"/proc/{pid}").exists():
             await asyncio.sleep(0.01)
-    await until(session, lambda s: first_agent(s).activity is Activity.IDLE)
+    await until(session, lambda s: primary_agent(s).activity is Activity.IDLE)
 
 
-async def test_an_agent_that_crashes_in_a_turn_fails_with_what_it_said_last(house: QuietHouse) -> None:
+async def test_an_agent_that_crashes_in_a_turn_fails_with_what_it_said_last(house: ServerWithoutWeb) -> None:
     session = await house.session()
     worker = await house.agent(session)
-    await say(session, "[[stderr 'out of luck']] [[chunk half]] [[exit code=7]]")
+    await send_prompt(session, "[[stderr 'out of luck']] [[chunk half]] [[exit code=7]]")
     await session.enqueue("later")
     snapshot = await until(session, lambda s: s.worker(worker.id).state is WorkerState.FAILED)
     failed = snapshot.worker(worker.id)
@@ -204,8 +204,8 @@ async def test_an_agent_that_crashes_in_a_turn_fails_with_what_it_said_last(hous
     assert (await house.facts(session, "worker_failed"))[0].stderr == "out of luck"
 
 
-async def test_a_session_ends_when_the_agent_it_was_made_with_never_answers(house: QuietHouse) -> None:
-    house.define("broken", {"start": ["exit code=3"]})
+async def test_a_session_ends_when_the_agent_it_was_made_with_never_answers(house: ServerWithoutWeb) -> None:
+    house.define_agent("broken", {"start": ["exit code=3"]})
     session = await house.session("broken")
     snapshot = await until(session, lambda s: s.status is not SessionStatus.ACTIVE)
     assert (snapshot.status, snapshot.end_reason) == (SessionStatus.ERROR, "error")
@@ -213,45 +213,47 @@ async def test_a_session_ends_when_the_agent_it_was_made_with_never_answers(hous
     assert any("exit code 3" in each["text"] for each in await house.messages(session))
 
 
-async def test_a_session_goes_on_when_its_agent_crashes_with_its_first_answer(house: QuietHouse) -> None:
+async def test_a_session_goes_on_when_its_agent_crashes_with_its_first_answer(
+    house: ServerWithoutWeb,
+) -> None:
     session = await house.session("scripted")
-    await say(session, "[[chunk half]] [[crash]]")
-    snapshot = await until(session, lambda s: first_agent(s).state is WorkerState.FAILED)
+    await send_prompt(session, "[[chunk half]] [[crash]]")
+    snapshot = await until(session, lambda s: primary_agent(s).state is WorkerState.FAILED)
     assert snapshot.status is SessionStatus.ACTIVE
 
 
-async def test_an_agent_added_later_never_ends_its_session(house: QuietHouse) -> None:
-    house.define("broken", {"start": ["exit code=3"]})
+async def test_an_agent_added_later_never_ends_its_session(house: ServerWithoutWeb) -> None:
+    house.define_agent("broken", {"start": ["exit code=3"]})
     session = await house.session("scripted")
     order = AddWorker(worker_id="later", type="agent", agent_id="broken", workspace=str(house.workspace))
     await session.add_worker(order)
     snapshot = await until(session, lambda s: s.worker("later").state is WorkerState.FAILED)
     assert snapshot.status is SessionStatus.ACTIVE
-    assert first_agent(snapshot).alive
+    assert primary_agent(snapshot).alive
 
 
-async def test_one_that_wants_a_person_to_log_in_says_what_to_run(house: QuietHouse) -> None:
-    house.define(
+async def test_one_that_wants_a_person_to_log_in_says_what_to_run(house: ServerWithoutWeb) -> None:
+    house.define_agent(
         "closed",
         {"on": {"session/new": [{"do": "error", "code": -32000, "text": "who are you?"}]}},
         loginCommand=["sh", "-c", "echo welcome $KEY"],
         env={"KEY": "sesame"},
     )
     session = await house.session("closed")
-    snapshot = await until(session, lambda s: first_agent(s).state is WorkerState.FAILED)
-    assert "run: sh -c 'echo welcome $KEY'" in (first_agent(snapshot).error or "")
+    snapshot = await until(session, lambda s: primary_agent(s).state is WorkerState.FAILED)
+    assert "run: sh -c 'echo welcome $KEY'" in (primary_agent(snapshot).error or "")
     assert snapshot.status is SessionStatus.ACTIVE
-    terminal = await session.log_in(first_agent(snapshot).id)
+    terminal = await session.log_in(primary_agent(snapshot).id)
     await until(session, lambda s: s.worker(terminal.id).state is WorkerState.EXITED)
     _, said = house.sessions.services.read_tail(terminal.id, 1, 100)
     assert said == b"welcome sesame\r\n"
     assert not any("sesame" in str(fact.to_data()) for fact in await house.facts(session, "worker_command"))
 
 
-async def test_an_agent_is_restarted_into_its_conversation_or_anew(house: QuietHouse) -> None:
+async def test_an_agent_is_restarted_into_its_conversation_or_anew(house: ServerWithoutWeb) -> None:
     session = await house.session()
     worker = await house.agent(session)
-    await turn(session, "[[chunk first]]")
+    await run_turn(session, "[[chunk first]]")
     await session.restart(continue_conversation=True)
     await until(session, lambda s: s.worker(worker.id).state is WorkerState.ACTIVE)
     again = session.snapshot.worker(worker.id)
@@ -263,56 +265,56 @@ async def test_an_agent_is_restarted_into_its_conversation_or_anew(house: QuietH
     assert await house.text(session) == "first"
 
 
-async def test_an_agent_that_cannot_go_back_is_told_what_was_said(house: QuietHouse) -> None:
-    house.define("forgetful", {"agent": {"initialize": {"agentCapabilities": {}}}})
+async def test_an_agent_that_cannot_go_back_is_told_what_was_said(house: ServerWithoutWeb) -> None:
+    house.define_agent("forgetful", {"agent": {"initialize": {"agentCapabilities": {}}}})
     session = await house.session()
     worker = await house.agent(session, "forgetful")
-    await turn(session, "remember [[chunk blue]]")
+    await run_turn(session, "remember [[chunk blue]]")
     await session.restart(continue_conversation=True)
     await until(session, lambda s: s.worker(worker.id).state is WorkerState.ACTIVE)
-    await turn(session, "[[chunk again]]")
+    await run_turn(session, "[[chunk again]]")
     assert "remember" in prompts_in(house.journal)[-1]
     assert "Assistant: blue" in prompts_in(house.journal)[-1]
     assert (await house.facts(session, "user_prompt"))[-1].text == "[[chunk again]]"
-    await turn(session, "[[chunk third]]")
+    await run_turn(session, "[[chunk third]]")
     assert prompts_in(house.journal)[-1] == "[[chunk third]]"
 
 
-async def test_a_crashed_agent_is_started_again_by_itself_three_times(house: QuietHouse) -> None:
-    house.define("phoenix", {}, restart=True)
+async def test_a_crashed_agent_is_started_again_by_itself_three_times(house: ServerWithoutWeb) -> None:
+    house.define_agent("phoenix", {}, restart=True)
     session = await house.session()
     worker = await house.agent(session, "phoenix")
     for run in (1, 2, 3):
-        await say(session, "[[crash]]")
+        await send_prompt(session, "[[crash]]")
         await until(session, partial(_is_active, worker_id=worker.id, run=run + 1))
-    await say(session, "[[crash]]")
+    await send_prompt(session, "[[crash]]")
     await until(session, lambda s: s.worker(worker.id).state is WorkerState.FAILED)
     assert session.snapshot.worker(worker.id).run == 4
     assert len([r for r in read_journal(house.journal) if r["dir"] == "note"]) == 4
 
 
 async def test_restarts_of_a_crashing_agent_are_counted_over_restarts_of_the_server(
-    closed_house: QuietHouse,
+    closed_house: ServerWithoutWeb,
 ) -> None:
-    closed_house.define("phoenix", {}, restart=True)
+    closed_house.define_agent("phoenix", {}, restart=True)
     async with closed_house.open() as house:
         session = await house.session()
         worker = await house.agent(session, "phoenix")
         for run in (1, 2):
-            await say(session, "[[crash]]")
+            await send_prompt(session, "[[crash]]")
             await until(session, partial(_is_active, worker_id=worker.id, run=run + 1))
     async with closed_house.open() as house:
         session = await house.sessions.get(session.id)
-        await say(session, "[[crash]]")
+        await send_prompt(session, "[[crash]]")
         await until(session, partial(_is_active, worker_id=worker.id, run=4))
-        await say(session, "[[crash]]")
+        await send_prompt(session, "[[crash]]")
         await until(session, lambda s: s.worker(worker.id).state is WorkerState.FAILED)
         assert session.snapshot.worker(worker.id).run == 4
 
 
 @pytest.mark.parametrize("kind", ["acp", "pty"])
 async def test_a_server_that_dies_before_it_starts_a_crashed_agent_again_leaves_that_to_the_next(
-    closed_house: QuietHouse, kind: str
+    closed_house: ServerWithoutWeb, kind: str
 ) -> None:
     if kind == "pty":
         closed_house.registry.add("scripted", {"name": "Cat", "kind": "pty", "command": ["cat"]})
@@ -333,30 +335,30 @@ async def test_a_server_that_dies_before_it_starts_a_crashed_agent_again_leaves_
 
 
 async def test_a_session_whose_first_agent_always_crashes_ends_when_it_is_not_started_again(
-    house: QuietHouse,
+    house: ServerWithoutWeb,
 ) -> None:
-    house.define("phoenix", {}, restart=True)
+    house.define_agent("phoenix", {}, restart=True)
     session = await house.session("phoenix")
-    worker = first_agent(session.snapshot)
+    worker = primary_agent(session.snapshot)
     for run in (1, 2, 3, 4):
         await until(session, partial(_is_active, worker_id=worker.id, run=run))
         assert session.snapshot.status is SessionStatus.ACTIVE
-        await say(session, "[[crash]]")
+        await send_prompt(session, "[[crash]]")
     await until(session, lambda s: s.status is SessionStatus.ERROR)
     assert not session.snapshot.live
 
 
 async def test_an_agent_that_crashes_too_often_is_not_started_by_the_next_server_either(
-    closed_house: QuietHouse,
+    closed_house: ServerWithoutWeb,
 ) -> None:
-    closed_house.define("phoenix", {}, restart=True)
+    closed_house.define_agent("phoenix", {}, restart=True)
     async with closed_house.open() as house:
         session = await house.session()
         worker = await house.agent(session, "phoenix")
         for run in (1, 2, 3):
-            await say(session, "[[crash]]")
+            await send_prompt(session, "[[crash]]")
             await until(session, partial(_is_active, worker_id=worker.id, run=run + 1))
-        await say(session, "[[crash]]")
+        await send_prompt(session, "[[crash]]")
         await until(session, lambda s: s.worker(worker.id).state is WorkerState.FAILED)
         assert not session.snapshot.live
     async with closed_house.open() as house:
@@ -365,39 +367,41 @@ async def test_an_agent_that_crashes_too_often_is_not_started_by_the_next_server
         assert session.snapshot.worker(worker.id).state is WorkerState.FAILED
 
 
-async def test_a_new_session_continues_the_last_conversation_of_its_directory(house: QuietHouse) -> None:
+async def test_a_new_session_continues_the_last_conversation_of_its_directory(
+    house: ServerWithoutWeb,
+) -> None:
     first = await house.session("scripted")
-    await until(first, lambda s: first_agent(s).state is WorkerState.ACTIVE)
-    before = first.snapshot.conversations[first_agent(first.snapshot).id].acp_session_id
-    await turn(first, "[[chunk hello]]")
+    await until(first, lambda s: primary_agent(s).state is WorkerState.ACTIVE)
+    before = first.snapshot.conversations[primary_agent(first.snapshot).id].acp_session_id
+    await run_turn(first, "[[chunk hello]]")
     await first.end(SessionStatus.COMPLETED, "user_request")
     second = await house.session("scripted", continue_conversation=True)
-    await until(second, lambda s: first_agent(s).state is WorkerState.ACTIVE)
+    await until(second, lambda s: primary_agent(s).state is WorkerState.ACTIVE)
     told = await house.facts(second, "agent_session")
     assert [(fact.how, fact.acp_session_id) for fact in told] == [("continue", before), ("resume", before)]
     third = await house.session("scripted")
-    await until(third, lambda s: first_agent(s).state is WorkerState.ACTIVE)
+    await until(third, lambda s: primary_agent(s).state is WorkerState.ACTIVE)
     assert [fact.how for fact in await house.facts(third, "agent_session")] == ["new"]
 
 
-async def test_an_agent_that_ends_by_itself_in_peace_has_exited(house: QuietHouse) -> None:
+async def test_an_agent_that_ends_by_itself_in_peace_has_exited(house: ServerWithoutWeb) -> None:
     session = await house.session()
     worker = await house.agent(session)
-    await say(session, "[[answer]] [[exit code=0]]")
+    await send_prompt(session, "[[answer]] [[exit code=0]]")
     snapshot = await until(session, lambda s: not s.worker(worker.id).alive)
     assert (snapshot.worker(worker.id).state, snapshot.worker(worker.id).exit_code) == (WorkerState.EXITED, 0)
     await session.restart_worker(worker.id)
     await until(session, lambda s: _is_active(s, worker.id, 2))
 
 
-async def test_a_purge_in_the_middle_of_it_all_harms_nobody(house: QuietHouse) -> None:
+async def test_a_purge_in_the_middle_of_it_all_harms_nobody(house: ServerWithoutWeb) -> None:
     session, other = await house.session("scripted"), await house.session("scripted")
-    await say(session, "[[stream n=1000 delay=0.001]]")
-    await say(other, "[[stream n=100 delay=0.005]] [[chunk ' the end']]")
-    await until(session, lambda s: first_agent(s).state is WorkerState.ACTIVE)
+    await send_prompt(session, "[[stream n=1000 delay=0.001]]")
+    await send_prompt(other, "[[stream n=100 delay=0.005]] [[chunk ' the end']]")
+    await until(session, lambda s: primary_agent(s).state is WorkerState.ACTIVE)
     await session.end(SessionStatus.CANCELLED, "cancelled")
     await house.sessions.purge(session.id)
     with pytest.raises(NotFound):
         await house.sessions.get(session.id)
-    await until(other, lambda s: first_agent(s).activity is Activity.IDLE and not s.queue.items)
+    await until(other, lambda s: primary_agent(s).activity is Activity.IDLE and not s.queue.items)
     assert (await house.text(other)).endswith(" the end")

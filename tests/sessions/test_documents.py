@@ -12,23 +12,23 @@ from bullpen.domain.errors import Invalid
 from bullpen.domain.ids import new_id
 from bullpen.domain.states import WorkerState
 from bullpen.sessions.session import Session
-from support.quiet_house import QuietHouse, until
 from support.repositories import Repo
+from support.server_without_web import ServerWithoutWeb, until
 
 
 @pytest.fixture
-def repo(house: QuietHouse) -> Repo:
+def repo(house: ServerWithoutWeb) -> Repo:
     return Repo(house.workspace)
 
 
-async def show(house: QuietHouse, session: Session, type: str, path: str | None = None) -> str:
+async def show(house: ServerWithoutWeb, session: Session, type: str, path: str | None = None) -> str:
     order = AddWorker(worker_id=new_id(), type=type, workspace=str(house.workspace), file_path=path)
     await session.add_worker(order)
     await until(session, lambda s: s.worker(order.worker_id).state is not WorkerState.SPAWNING)
     return order.worker_id
 
 
-async def told(house: QuietHouse, session: Session, type: str, **wanted: Any) -> Any:
+async def told(house: ServerWithoutWeb, session: Session, type: str, **wanted: Any) -> Any:
     """The newest fact of a type, once it says what is wanted."""
 
     def says_it(fact: Any) -> bool:
@@ -37,7 +37,7 @@ async def told(house: QuietHouse, session: Session, type: str, **wanted: Any) ->
     return await newest(house, session, type, says_it)
 
 
-async def newest(house: QuietHouse, session: Session, type: str, good: Callable[[Any], bool]) -> Any:
+async def newest(house: ServerWithoutWeb, session: Session, type: str, good: Callable[[Any], bool]) -> Any:
     async with asyncio.timeout(60):
         while True:
             head = session.log.head
@@ -48,7 +48,7 @@ async def newest(house: QuietHouse, session: Session, type: str, good: Callable[
                 await session.log.growth.wait()
 
 
-async def test_r83_a_diff_follows_files_the_index_and_commits(house: QuietHouse, repo: Repo) -> None:
+async def test_r83_a_diff_follows_files_the_index_and_commits(house: ServerWithoutWeb, repo: Repo) -> None:
     session = await house.session()
     worker = await show(house, session, "diff")
     await told(house, session, "diff_changed", files=[], patch="")
@@ -69,14 +69,14 @@ async def test_r83_a_diff_follows_files_the_index_and_commits(house: QuietHouse,
     assert session.snapshot.worker(worker).state is WorkerState.TERMINATED
 
 
-async def test_a_diff_outside_of_any_repository_says_so(house: QuietHouse) -> None:
+async def test_a_diff_outside_of_any_repository_says_so(house: ServerWithoutWeb) -> None:
     session = await house.session()
     worker = await show(house, session, "diff")
     snapshot = await until(session, lambda s: s.worker(worker).state is WorkerState.FAILED)
     assert "not in a git repository" in str(snapshot.worker(worker).error)
 
 
-async def test_a_restart_of_the_server_tells_nothing_twice(closed_house: QuietHouse) -> None:
+async def test_a_restart_of_the_server_tells_nothing_twice(closed_house: ServerWithoutWeb) -> None:
     async with closed_house.open() as house:
         repo = Repo(house.workspace)
         repo.write("readme.txt", "changed\n")
@@ -93,7 +93,7 @@ async def test_a_restart_of_the_server_tells_nothing_twice(closed_house: QuietHo
         assert len(await house.facts(session, "worker_ready")) == 1
 
 
-async def test_a_document_follows_its_file(house: QuietHouse) -> None:
+async def test_a_document_follows_its_file(house: ServerWithoutWeb) -> None:
     session = await house.session()
     file = Path(house.workspace, "notes", "today.md")
     worker = await show(house, session, "markdown", "notes/today.md")
@@ -111,7 +111,7 @@ async def test_a_document_follows_its_file(house: QuietHouse) -> None:
     await session.end_worker(worker, "enough")
 
 
-async def test_a_document_needs_a_path(house: QuietHouse) -> None:
+async def test_a_document_needs_a_path(house: ServerWithoutWeb) -> None:
     session = await house.session()
     with pytest.raises(Invalid, match="filePath"):
         await show(house, session, "markdown")

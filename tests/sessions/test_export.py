@@ -26,7 +26,7 @@ from bullpen.wire.browser import encode_event, read_event
 from bullpen.wire.event_lines import event_line, read_line
 from bullpen.wire.json import decode
 from bullpen.wire.redaction import Redaction
-from support.quiet_house import QuietHouse
+from support.server_without_web import ServerWithoutWeb
 from web.test_hostile_zips import IMAGE, PIXEL, SESSION, WORKER, event, recording, zipped
 
 TIME = 1_767_225_600_000_000_000  # of the first byte of the terminal
@@ -47,13 +47,17 @@ def two_segments() -> dict[str, bytes]:
     }
 
 
-async def take(house: QuietHouse, files: dict[str, bytes], session_id: str = SESSION) -> ImportedSession:
+async def take(
+    house: ServerWithoutWeb, files: dict[str, bytes], session_id: str = SESSION
+) -> ImportedSession:
     file, room = house.home / "in.zip", house.home / "room"
     file.write_bytes(zipped(files))
     return await import_recording(house.sessions, session_id, file, room)
 
 
-async def exported(house: QuietHouse, format: Format, *secrets: str, worker: str | None = None) -> bytes:
+async def exported(
+    house: ServerWithoutWeb, format: Format, *secrets: str, worker: str | None = None
+) -> bytes:
     session = await house.sessions.get(SESSION)
     export = SessionExport(session.snapshot, house.sessions.services, Redaction(secrets))
     return b"".join([piece async for piece in export.stream(format, worker)])
@@ -74,7 +78,7 @@ def lines(cast: bytes) -> list[Any]:
     return [json.loads(line) for line in cast.splitlines()]
 
 
-async def test_what_is_imported_is_exported_again_byte_for_byte(house: QuietHouse) -> None:
+async def test_what_is_imported_is_exported_again_byte_for_byte(house: ServerWithoutWeb) -> None:
     files = two_segments()
     taken = await take(house, files)
     assert taken == ImportedSession(id=SESSION, session_id=SESSION, title="recorded", workers=1, notes=[])
@@ -89,7 +93,7 @@ async def test_what_is_imported_is_exported_again_byte_for_byte(house: QuietHous
     assert await exported(house, "jsonl") == files["events.jsonl"]
 
 
-async def test_an_export_names_its_files_in_the_order_a_player_needs_them(house: QuietHouse) -> None:
+async def test_an_export_names_its_files_in_the_order_a_player_needs_them(house: ServerWithoutWeb) -> None:
     files = two_segments()
     await take(house, files)
     spool = [name for name in files if name.startswith("terminals")]
@@ -97,7 +101,7 @@ async def test_an_export_names_its_files_in_the_order_a_player_needs_them(house:
     assert list(unzipped(await exported(house, "zip"))) == expected
 
 
-async def test_a_cast_is_the_output_of_a_terminal_at_its_times(house: QuietHouse) -> None:
+async def test_a_cast_is_the_output_of_a_terminal_at_its_times(house: ServerWithoutWeb) -> None:
     await take(house, two_segments())
     for worker in (None, WORKER):
         head, *said = lines(await exported(house, "cast", worker=worker))
@@ -108,7 +112,7 @@ async def test_a_cast_is_the_output_of_a_terminal_at_its_times(house: QuietHouse
     assert str(refused.value) == "there is no such terminal in the session; a cast shows a terminal"
 
 
-async def test_an_agent_in_a_terminal_has_a_recording_and_any_other_has_none(house: QuietHouse) -> None:
+async def test_an_agent_in_a_terminal_has_a_recording_and_any_other_has_none(house: ServerWithoutWeb) -> None:
     def agent(seq: int, worker: str, kind: str) -> bytes:
         about = {"workerType": "agent", "name": kind, "workspace": "/", "run": 1, "agentKind": kind}
         return event(seq, "worker_spawning", worker, **about)
@@ -123,7 +127,7 @@ async def test_an_agent_in_a_terminal_has_a_recording_and_any_other_has_none(hou
     assert {name.split("/")[1].split(".")[0] for name in names if name.startswith("terminals")} == {WORKER}
 
 
-async def test_markdown_has_every_paragraph_in_order(house: QuietHouse) -> None:
+async def test_markdown_has_every_paragraph_in_order(house: ServerWithoutWeb) -> None:
     await take(house, recording())
     assert (await exported(house, "markdown")).decode() == (
         "\n# recorded\n\n2026-01-01T00:00:00.000Z in `/tmp`\n"
@@ -133,7 +137,7 @@ async def test_markdown_has_every_paragraph_in_order(house: QuietHouse) -> None:
     )
 
 
-async def test_no_format_tells_a_secret(house: QuietHouse) -> None:
+async def test_no_format_tells_a_secret(house: ServerWithoutWeb) -> None:
     await take(house, two_segments())
     secrets = (r"sk-\w+", "recorded", "/tmp")
     out = unzipped(await exported(house, "zip", *secrets))
@@ -152,7 +156,7 @@ async def test_no_format_tells_a_secret(house: QuietHouse) -> None:
     assert out["events.jsonl"].count(b"\n") == 5
 
 
-async def test_a_session_that_went_on_is_completed_by_its_import(house: QuietHouse) -> None:
+async def test_a_session_that_went_on_is_completed_by_its_import(house: ServerWithoutWeb) -> None:
     files = recording()
     goes_on = files["events.jsonl"].splitlines(keepends=True)[:3]
     files["events.jsonl"] = b"".join(goes_on)
@@ -230,7 +234,7 @@ def spawning(seq: int, worker: str, run: int = 1) -> bytes:
     ],
 )
 async def test_a_recording_that_makes_no_sense_is_refused_and_leaves_nothing(
-    house: QuietHouse, files: dict[str, bytes], error: type[BullpenError], sentence: str
+    house: ServerWithoutWeb, files: dict[str, bytes], error: type[BullpenError], sentence: str
 ) -> None:
     with pytest.raises(error) as refused:
         await take(house, files)
@@ -242,26 +246,28 @@ async def test_a_recording_that_makes_no_sense_is_refused_and_leaves_nothing(
     assert (await take(house, recording())).workers == 1
 
 
-def left(house: QuietHouse) -> list[Path]:
+def left(house: ServerWithoutWeb) -> list[Path]:
     """The files that an import could leave behind."""
     places = (house.home / "spool", house.home / "images", house.home / "recordings")
     return [path for place in places for path in place.rglob("*") if path.is_file()]
 
 
-async def test_a_worker_may_have_as_many_runs_as_events_started_them(house: QuietHouse) -> None:
+async def test_a_worker_may_have_as_many_runs_as_events_started_them(house: ServerWithoutWeb) -> None:
     exited = event(3, "worker_failed", WORKER, error="x")
     files = changed(events=events(spawning(2, WORKER, 2), exited), metadata=metadata(lastSeq=3))
     assert (await take(house, files)).workers == 1
 
 
 @pytest.mark.parametrize("session_id", ["../up", "other"])
-async def test_a_recording_is_only_imported_under_its_own_safe_id(house: QuietHouse, session_id: str) -> None:
+async def test_a_recording_is_only_imported_under_its_own_safe_id(
+    house: ServerWithoutWeb, session_id: str
+) -> None:
     with pytest.raises(Invalid) as refused:
         await take(house, changed(metadata=metadata(id="../up")), session_id)
     assert str(refused.value) == f"this is not the recording of session {session_id}"
 
 
-async def test_the_same_session_is_imported_once_and_stays_as_it_is(house: QuietHouse) -> None:
+async def test_the_same_session_is_imported_once_and_stays_as_it_is(house: ServerWithoutWeb) -> None:
     await take(house, recording())
     before = await exported(house, "zip")
     (house.home / "room").rename(house.home / "old")
@@ -273,7 +279,7 @@ async def test_the_same_session_is_imported_once_and_stays_as_it_is(house: Quiet
 
 @pytest.mark.parametrize("with_files", [True, False])
 async def test_an_import_that_the_database_refuses_leaves_nothing(
-    house: QuietHouse, monkeypatch: pytest.MonkeyPatch, with_files: bool
+    house: ServerWithoutWeb, monkeypatch: pytest.MonkeyPatch, with_files: bool
 ) -> None:
     files = {name: data for name, data in recording().items() if with_files or "/" not in name}
 
@@ -288,7 +294,9 @@ async def test_an_import_that_the_database_refuses_leaves_nothing(
     assert SESSION not in house.sessions.imported_ids
 
 
-async def test_an_imported_session_can_be_read_after_it_was_opened_again(closed_house: QuietHouse) -> None:
+async def test_an_imported_session_can_be_read_after_it_was_opened_again(
+    closed_house: ServerWithoutWeb,
+) -> None:
     async with closed_house.open():
         await take(closed_house, two_segments())
         first = await exported(closed_house, "zip")

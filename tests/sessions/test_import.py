@@ -10,7 +10,7 @@ from bullpen.domain.events import SessionImported, SessionStart
 from bullpen.domain.records import Repository
 from bullpen.domain.states import WorkerState
 from bullpen.sessions.importing import NAMESPACE, ImportedSession, ImportResult, SkippedEntry, import_sessions
-from support.quiet_house import QuietHouse
+from support.server_without_web import ServerWithoutWeb
 
 UUID = "0123abcd-0123-4567-89ab-0123456789ab"
 
@@ -24,18 +24,20 @@ def saved(id: str, place: Path, *workers: dict[str, Any], **more: Any) -> dict[s
     return {**fields, "workers": list(workers), **more}
 
 
-async def take(house: QuietHouse, *entries: Any) -> ImportResult:
+async def take(house: ServerWithoutWeb, *entries: Any) -> ImportResult:
     return await import_sessions(house.sessions, house.records, entries)
 
 
 @pytest.fixture
-def place(house: QuietHouse) -> Path:
+def place(house: ServerWithoutWeb) -> Path:
     place = house.workspace / "project"
     place.mkdir()
     return place
 
 
-async def test_a_session_comes_with_its_workers_which_have_ended(house: QuietHouse, place: Path) -> None:
+async def test_a_session_comes_with_its_workers_which_have_ended(
+    house: ServerWithoutWeb, place: Path
+) -> None:
     agent = worker("a", agentId="scripted")
     entry = saved(UUID, place, agent, worker(UUID, "terminal", name="bad\nname", agentId="scripted"))
     imported = await take(house, entry)
@@ -62,7 +64,7 @@ async def test_a_session_comes_with_its_workers_which_have_ended(house: QuietHou
 
 
 async def test_a_session_is_taken_once_and_under_the_same_id_each_time(
-    house: QuietHouse, place: Path
+    house: ServerWithoutWeb, place: Path
 ) -> None:
     (taken,) = (await take(house, saved("one", place))).taken
     assert taken.session_id == str(uuid.uuid5(NAMESPACE, "/one"))
@@ -71,7 +73,7 @@ async def test_a_session_is_taken_once_and_under_the_same_id_each_time(
     assert [each.id for each in again.taken] == ["two"]
 
 
-async def test_what_cannot_be_taken_is_named_and_harms_no_other(house: QuietHouse, place: Path) -> None:
+async def test_what_cannot_be_taken_is_named_and_harms_no_other(house: ServerWithoutWeb, place: Path) -> None:
     nowhere = house.workspace / "gone"
     imported = await take(house, 7, {"id": "x"}, saved("far", nowhere), {}, saved("good", place))
     assert [each.id for each in imported.taken] == ["good"]
@@ -80,7 +82,7 @@ async def test_what_cannot_be_taken_is_named_and_harms_no_other(house: QuietHous
     assert str(nowhere) in imported.left[2].reason
 
 
-async def test_what_is_not_as_it_was_stands_in_the_notes(house: QuietHouse, place: Path) -> None:
+async def test_what_is_not_as_it_was_stands_in_the_notes(house: ServerWithoutWeb, place: Path) -> None:
     workers = [worker("a", agentId="lost"), worker("b", "toaster"), worker("c", "toaster", name="")]
     (taken,) = (await take(house, saved("s", place, *workers, worker("d"), type="worktree"))).taken
     assert taken.notes == [
@@ -95,7 +97,7 @@ async def test_what_is_not_as_it_was_stands_in_the_notes(house: QuietHouse, plac
 
 
 async def test_a_worktree_session_belongs_to_its_repository_by_id_or_by_place(
-    house: QuietHouse, place: Path
+    house: ServerWithoutWeb, place: Path
 ) -> None:
     for id, path in (("other", house.workspace), ("repo", place)):
         await house.records.add_repository(

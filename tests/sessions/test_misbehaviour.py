@@ -19,13 +19,13 @@ from bullpen.keeper.marker import find_marked
 from bullpen.sessions import lookup
 from bullpen.sessions.session import Session
 from bullpen.workers import acp_files
-from support.quiet_house import QuietHouse, say, turn, until
 from support.server import end_processes_of, has_ended
+from support.server_without_web import ServerWithoutWeb, run_turn, send_prompt, until
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
-async def end_of(house: QuietHouse, session: Session, agent_id: str) -> Worker:
+async def end_of(house: ServerWithoutWeb, session: Session, agent_id: str) -> Worker:
     """An agent that does not begin, as it is in the end; nothing of it is left."""
     order = AddWorker(worker_id=agent_id, type="agent", agent_id=agent_id, workspace=str(house.workspace))
     await session.add_worker(order)
@@ -51,7 +51,7 @@ async def end_of(house: QuietHouse, session: Session, agent_id: str) -> Worker:
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )
 async def test_an_agent_that_cannot_begin_fails_with_the_reason(
-    house: QuietHouse, tmp_path: Path, command: list[str], why: str
+    house: ServerWithoutWeb, tmp_path: Path, command: list[str], why: str
 ) -> None:
     (tmp_path / "no-interpreter").write_text("#!/no/such/interpreter\n")
     (tmp_path / "no-interpreter").chmod(0o755)
@@ -65,7 +65,7 @@ async def test_an_agent_that_cannot_begin_fails_with_the_reason(
 
 @pytest.mark.parametrize("program", ["no-such-program", "{directory}/not-executable", "{directory}"])
 async def test_an_agent_whose_program_is_missing_is_refused_before_anything_is_stored(
-    house: QuietHouse, tmp_path: Path, program: str
+    house: ServerWithoutWeb, tmp_path: Path, program: str
 ) -> None:
     (tmp_path / "not-executable").write_text("#!/bin/sh\n")
     words = [program.format(directory=tmp_path)]
@@ -81,16 +81,16 @@ async def test_an_agent_whose_program_is_missing_is_refused_before_anything_is_s
 
 
 @pytest.fixture
-async def hasty_house(tmp_path: Path) -> AsyncIterator[QuietHouse]:
+async def hasty_house(tmp_path: Path) -> AsyncIterator[ServerWithoutWeb]:
     """A house that gives an agent one second to answer when it is started."""
-    this = QuietHouse(tmp_path, BULLPEN_AGENT_START_TIMEOUT="1")
+    this = ServerWithoutWeb(tmp_path, BULLPEN_AGENT_START_TIMEOUT="1")
     async with this.open():
         yield this
     await asyncio.to_thread(end_processes_of, this.home)
 
 
 async def test_an_agent_that_talks_but_never_answers_initialize_fails_with_its_stderr(
-    hasty_house: QuietHouse,
+    hasty_house: ServerWithoutWeb,
 ) -> None:
     chatter = "echo first >&2; echo no network >&2; while sleep 0.1; do echo still starting; done"
     words = ["sh", "-c", chatter]
@@ -113,34 +113,34 @@ async def test_an_agent_that_talks_but_never_answers_initialize_fails_with_its_s
     ids=["initialize", "session/new", "stopped", "closed"],
 )
 async def test_an_agent_that_is_silent_in_its_handshake_is_given_up(
-    hasty_house: QuietHouse, script: dict[str, Any]
+    hasty_house: ServerWithoutWeb, script: dict[str, Any]
 ) -> None:
-    hasty_house.define("silent", script | {"agent": {"ignore_term": True}})
+    hasty_house.define_agent("silent", script | {"agent": {"ignore_term": True}})
     worker = await end_of(hasty_house, await hasty_house.session(), "silent")
     assert (worker.state, worker.error) == (WorkerState.FAILED, "it did not answer within 1 s")
 
 
-async def test_one_of_another_version_is_refused(house: QuietHouse) -> None:
-    house.define("new", {"agent": {"initialize": {"protocolVersion": 2}}})
+async def test_one_of_another_version_is_refused(house: ServerWithoutWeb) -> None:
+    house.define_agent("new", {"agent": {"initialize": {"protocolVersion": 2}}})
     worker = await end_of(house, await house.session(), "new")
     assert worker.error == "New speaks version 2 of ACP, Bullpen speaks 1"
 
 
-async def test_one_that_asks_to_log_in_again_and_again_is_given_up(house: QuietHouse) -> None:
+async def test_one_that_asks_to_log_in_again_and_again_is_given_up(house: ServerWithoutWeb) -> None:
     methods = [{"id": "key", "type": "env_var", "vars": [{"name": "PATH"}]}]
     refusing = [{"do": "error", "code": -32000, "text": "who are you?"}]
     script = {"agent": {"initialize": {"authMethods": methods}}, "on": {"session/new": refusing}}
-    house.define("closed", script)
+    house.define_agent("closed", script)
     worker = await end_of(house, await house.session(), "closed")
     assert "needs a login" in (worker.error or "")
 
 
-async def test_one_that_can_log_in_by_itself_does(house: QuietHouse) -> None:
+async def test_one_that_can_log_in_by_itself_does(house: ServerWithoutWeb) -> None:
     methods = [{"id": "key", "type": "env_var", "vars": [{"name": "PATH"}]}]
-    house.define("locked", {"agent": {"initialize": {"authMethods": methods}}})
+    house.define_agent("locked", {"agent": {"initialize": {"authMethods": methods}}})
     session = await house.session()
     await house.agent(session, "locked")
-    await turn(session, "[[chunk in]]")
+    await run_turn(session, "[[chunk in]]")
     assert await house.text(session) == "in"
 
 
@@ -153,10 +153,10 @@ NONSENSE = (
 )
 
 
-async def test_nonsense_is_kept_and_the_agent_goes_on(house: QuietHouse) -> None:
+async def test_nonsense_is_kept_and_the_agent_goes_on(house: ServerWithoutWeb) -> None:
     session = await house.session()
     worker = await house.agent(session)
-    await turn(session, NONSENSE + "[[chunk ' end']]")
+    await run_turn(session, NONSENSE + "[[chunk ' end']]")
     assert await house.text(session) == "Grüße end"
     assert session.snapshot.worker(worker.id).state is WorkerState.ACTIVE
     assert len(await house.events(session, "diagnostic")) >= 5
@@ -164,36 +164,36 @@ async def test_nonsense_is_kept_and_the_agent_goes_on(house: QuietHouse) -> None
 
 
 @pytest.mark.parametrize("manners", [{"answer_ids": "text"}, {"answer_ids": "none"}, {"ids": "uuid"}])
-async def test_odd_ids_are_understood(house: QuietHouse, manners: dict[str, Any]) -> None:
-    house.define("odd", {"agent": manners})
+async def test_odd_ids_are_understood(house: ServerWithoutWeb, manners: dict[str, Any]) -> None:
+    house.define_agent("odd", {"agent": manners})
     session = await house.session()
     await house.agent(session, "odd")
-    await turn(session, "[[write path=f content=x]] [[chunk ok]]")
+    await run_turn(session, "[[write path=f content=x]] [[chunk ok]]")
     assert await house.text(session) == "ok"
 
 
-async def test_a_line_that_is_too_long_is_left_out_and_the_next_one_read(house: QuietHouse) -> None:
+async def test_a_line_that_is_too_long_is_left_out_and_the_next_one_read(house: ServerWithoutWeb) -> None:
     session = await house.session()
     await house.agent(session)
     size = 200 << 20 if os.environ.get("BULLPEN_FAULTS") == "full" else 70 << 20
-    await turn(session, f"[[chunk before]] [[huge size={size}]] [[chunk after]]")
+    await run_turn(session, f"[[chunk before]] [[huge size={size}]] [[chunk after]]")
     assert await house.text(session) == "beforeafter"
     (skipped,) = [fact for fact in await house.facts(session, "diagnostic") if fact.skipped]
     assert skipped.skipped == size + 1
 
 
-async def test_a_crash_of_one_agent_leaves_the_other_alone(house: QuietHouse) -> None:
+async def test_a_crash_of_one_agent_leaves_the_other_alone(house: ServerWithoutWeb) -> None:
     session = await house.session()
     first = await house.agent(session)
     second = await house.agent(session, role="second")
-    await say(session, "[[stream n=50 delay=0.01]] [[chunk ' done']]", role="second")
-    await say(session, "[[crash]]")
+    await send_prompt(session, "[[stream n=50 delay=0.01]] [[chunk ' done']]", role="second")
+    await send_prompt(session, "[[crash]]")
     await until(session, lambda s: s.worker(first.id).state is WorkerState.FAILED)
     await until(session, lambda s: s.worker(second.id).activity is Activity.IDLE)
     assert (await house.text(session)).endswith("<49> done")
 
 
-async def test_what_a_hostile_agent_asks_of_files_stays_outside_its_reach(house: QuietHouse) -> None:
+async def test_what_a_hostile_agent_asks_of_files_stays_outside_its_reach(house: ServerWithoutWeb) -> None:
     secret = house.workspace.parent / "secret"
     secret.write_text("secret")
     (house.workspace / "link").symlink_to(secret)
@@ -201,28 +201,28 @@ async def test_what_a_hostile_agent_asks_of_files_stays_outside_its_reach(house:
     await house.agent(session)
     for path in ("../secret", str(secret), "link", "a/../../secret", "/etc/passwd"):
         step = json.dumps({"path": path, "content": "mine"})
-        await turn(session, f"[[ask method=fs/write_text_file 'params={step}']]")
-        await turn(session, f"[[ask method=fs/read_text_file 'params={step}']]")
+        await run_turn(session, f"[[ask method=fs/write_text_file 'params={step}']]")
+        await run_turn(session, f"[[ask method=fs/read_text_file 'params={step}']]")
     assert await house.stop_reasons(session) == ["error"] * 10
     assert secret.read_text() == "secret"
     assert await house.events(session, "file_read", "file_write") == []
 
 
 async def test_a_file_that_fits_into_no_line_is_refused_and_the_agent_goes_on(
-    house: QuietHouse, monkeypatch: pytest.MonkeyPatch
+    house: ServerWithoutWeb, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(acp_files, "MAX_LINE_BYTES", 1000)
     (house.workspace / "binary").write_bytes(b"\xff" * 500)  # each becomes three bytes
     session = await house.session()
     await house.agent(session)
-    await turn(session, '[[ask method=fs/read_text_file \'params={"path": "binary"}\']]')
-    await turn(session, "[[chunk here]]")
+    await run_turn(session, '[[ask method=fs/read_text_file \'params={"path": "binary"}\']]')
+    await run_turn(session, "[[chunk here]]")
     assert await house.stop_reasons(session) == ["error", "end_turn"]
     assert (await house.text(session)).endswith("here")
 
 
 async def test_images_that_fit_into_no_line_are_refused_and_the_agent_goes_on(
-    house: QuietHouse, monkeypatch: pytest.MonkeyPatch
+    house: ServerWithoutWeb, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lookup, "MAX_IMAGE_BYTES_PER_PROMPT", 100)
     session = await house.session()
@@ -230,12 +230,12 @@ async def test_images_that_fit_into_no_line_are_refused_and_the_agent_goes_on(
     images = house.sessions.services.images
     ids = [images.add(session.id, PNG + bytes(60)).id for _ in range(2)]
     with pytest.raises(Invalid, match="with another"):
-        await say(session, "look", image_ids=ids)
-    await turn(session, "[[chunk here]]", image_ids=ids[:1])
+        await send_prompt(session, "look", image_ids=ids)
+    await run_turn(session, "[[chunk here]]", image_ids=ids[:1])
     assert await house.stop_reasons(session) == ["end_turn"]
 
 
-async def test_an_agent_that_floods_when_it_is_ended_is_ended_all_the_same(house: QuietHouse) -> None:
+async def test_an_agent_that_floods_when_it_is_ended_is_ended_all_the_same(house: ServerWithoutWeb) -> None:
     """More than its keeper keeps unread: nobody reads it any more, and it must not wait for that."""
     flooding = "import os, signal, sys, time\n" + "".join(
         f"signal.signal(signal.{name}, signal.SIG_IGN)\n" for name in ("SIGHUP", "SIGTERM")
@@ -253,27 +253,27 @@ async def test_an_agent_that_floods_when_it_is_ended_is_ended_all_the_same(house
     assert house.sessions.services.children.get("deaf", 1) is None
 
 
-async def test_what_an_agent_left_behind_ends_with_it(house: QuietHouse) -> None:
+async def test_what_an_agent_left_behind_ends_with_it(house: ServerWithoutWeb) -> None:
     session = await house.session()
     worker = await house.agent(session)
-    await turn(session, "[[orphan sleep 54321]]")
+    await run_turn(session, "[[orphan sleep 54321]]")
     marker = house.sessions.services.children.marker(worker.id, 1)
     assert [pid for pid, _, _ in find_marked(marker) if pid != worker.pid]
-    await say(session, "[[crash]]")
+    await send_prompt(session, "[[crash]]")
     await until(session, lambda s: s.worker(worker.id).state is WorkerState.FAILED)
     async with asyncio.timeout(60):
         while list(find_marked(marker)):
             await asyncio.sleep(0.01)
 
 
-async def test_an_agent_cannot_hide_what_its_terminal_left_behind(house: QuietHouse) -> None:
+async def test_an_agent_cannot_hide_what_its_terminal_left_behind(house: ServerWithoutWeb) -> None:
     left = house.workspace / "left"
     session = await house.session()
     await house.agent(session)
     env = [{"name": "BULLPEN_CHILD", "value": "nobody/of/1"}, {"name": "MINE", "value": "it is"}]
     script = f"echo $MINE; setsid sleep 54321 & echo $! > {left}.new; mv {left}.new {left}; sleep 54321"
     params = {"command": "/bin/sh", "args": ["-c", script], "env": env}
-    await turn(session, f"[[ask method=terminal/create {shlex.quote('params=' + json.dumps(params))}]]")
+    await run_turn(session, f"[[ask method=terminal/create {shlex.quote('params=' + json.dumps(params))}]]")
     terminal = terminal_of(session)
     async with asyncio.timeout(60):
         while not left.exists():
@@ -286,14 +286,14 @@ async def test_an_agent_cannot_hide_what_its_terminal_left_behind(house: QuietHo
             await asyncio.sleep(0.01)
 
 
-async def test_a_terminal_of_an_agent_does_not_begin_outside_the_root(house: QuietHouse) -> None:
+async def test_a_terminal_of_an_agent_does_not_begin_outside_the_root(house: ServerWithoutWeb) -> None:
     place, outside = house.workspace / "place", house.workspace.parent / "outside"
     place.mkdir()
     outside.mkdir()
     session = await house.session()
     await house.agent(session)
     params = {"command": "true", "cwd": str(place)}
-    await turn(session, f"[[ask method=terminal/create {shlex.quote('params=' + json.dumps(params))}]]")
+    await run_turn(session, f"[[ask method=terminal/create {shlex.quote('params=' + json.dumps(params))}]]")
     terminal = terminal_of(session)
     await until(session, lambda s: s.worker(terminal.id).state is WorkerState.EXITED)
     place.rmdir()

@@ -12,7 +12,7 @@ from bullpen.domain.states import SessionStatus
 from bullpen.sessions.presence import AttentiveViewers, ViewerPresence
 from bullpen.sessions.session import Session
 from bullpen.sessions.tasks import BackgroundTasks
-from support.quiet_house import QuietHouse, until
+from support.server_without_web import ServerWithoutWeb, until
 
 SHORT = 0.05  # seconds
 
@@ -41,13 +41,13 @@ async def timers(monkeypatch: pytest.MonkeyPatch) -> Timers:
 
 
 @pytest.fixture
-async def viewers(house: QuietHouse) -> AsyncIterator[ViewerPresence]:
+async def viewers(house: ServerWithoutWeb) -> AsyncIterator[ViewerPresence]:
     async with BackgroundTasks() as tasks:
         yield ViewerPresence(tasks)
 
 
 @pytest.fixture
-async def session(house: QuietHouse) -> Session:
+async def session(house: ServerWithoutWeb) -> Session:
     return await house.session(on_last_disconnect="terminate")
 
 
@@ -88,7 +88,7 @@ async def test_one_who_says_goodbye_means_it(
 
 
 async def test_a_session_that_is_kept_is_kept(
-    viewers: ViewerPresence, house: QuietHouse, timers: Timers
+    viewers: ViewerPresence, house: ServerWithoutWeb, timers: Timers
 ) -> None:
     kept = await house.session()
     with viewers.viewing(kept):

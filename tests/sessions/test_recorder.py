@@ -13,9 +13,9 @@ from bullpen.log.replay import ReplayPlayer
 from bullpen.sessions import recorder as recorder_module
 from bullpen.sessions.recorder import SessionRecorder
 from bullpen.wire.browser import session_json
-from support.quiet_house import QuietHouse
+from support.sample_events import error_draft
 from support.server import Server
-from support.stories import said
+from support.server_without_web import ServerWithoutWeb
 
 
 async def recorded_up_to(server: Server, session_id: str, head: int) -> Path:
@@ -107,7 +107,7 @@ async def test_a_damaged_recording_can_be_written_anew(server: Server) -> None:
 
 
 async def test_a_session_that_goes_on_and_on_is_written_once_a_round(
-    house: QuietHouse, monkeypatch: pytest.MonkeyPatch
+    house: ServerWithoutWeb, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(recorder_module, "PAUSE_SECONDS", 3600.0)
     recordings = house.sessions.services.recordings
@@ -123,23 +123,23 @@ async def test_a_session_that_goes_on_and_on_is_written_once_a_round(
     running = asyncio.ensure_future(SessionRecorder(house.sessions, house.records).run())
     async with asyncio.timeout(30):
         while not written:
-            await session.log.append([said("on")])
+            await session.log.append([error_draft("on")])
         for _ in range(100):
-            await session.log.append([said("and on")])
+            await session.log.append([error_draft("and on")])
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
     assert len(written) == 1
 
 
-async def test_what_is_in_memory_for_a_follower_is_written_as_what_is_stored(house: QuietHouse) -> None:
+async def test_what_is_in_memory_for_a_follower_is_written_as_what_is_stored(house: ServerWithoutWeb) -> None:
     session = await house.session()
     recordings = house.sessions.services.recordings
-    await session.log.append([said("before anybody looked")])
+    await session.log.append([error_draft("before anybody looked")])
     follower = session.log.follow(session.log.head)
     running = asyncio.ensure_future(SessionRecorder(house.sessions, house.records).run())
     async with asyncio.timeout(30):
         for number in range(30):
-            await session.log.append([said(f"{number} ☃")])
+            await session.log.append([error_draft(f"{number} ☃")])
         while recordings.last_seq(session.id) < session.log.head:
             await asyncio.sleep(0.01)
     running.cancel()

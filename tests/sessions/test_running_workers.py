@@ -14,12 +14,12 @@ from bullpen.domain.states import SessionStatus, WorkerState
 from bullpen.sessions.session import Session
 from bullpen.sessions.startup import resume_sessions
 from bullpen.workers.children import ChildHandle
-from support.quiet_house import QuietHouse, first_agent, say, turn, until
+from support.server_without_web import ServerWithoutWeb, primary_agent, run_turn, send_prompt, until
 
 STUBBORN = {"agent": {"ignore_term": True, "ignore_eof": True, "on_cancel": "ignore"}}
 
 
-async def terminal(house: QuietHouse, session: Session) -> Worker:
+async def terminal(house: ServerWithoutWeb, session: Session) -> Worker:
     order = AddWorker(worker_id=new_id(), type="terminal", workspace=str(house.workspace))
     worker = await session.add_worker(order)
     await until(session, lambda s: s.worker(worker.id).state is WorkerState.ACTIVE)
@@ -33,7 +33,7 @@ async def soon(condition: Callable[[], bool]) -> None:
 
 
 async def test_a_worker_may_be_stopped_in_the_moment_it_has_ended(
-    house: QuietHouse, monkeypatch: pytest.MonkeyPatch
+    house: ServerWithoutWeb, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session = await house.session()
     worker = await terminal(house, session)
@@ -58,8 +58,10 @@ async def test_a_worker_may_be_stopped_in_the_moment_it_has_ended(
     assert [each for each in told if each["log_level"] == "error"] == []
 
 
-async def test_a_keeper_that_dies_while_a_stray_is_ended_takes_nobody_along(closed_house: QuietHouse) -> None:
-    closed_house.define("stubborn", STUBBORN)
+async def test_a_keeper_that_dies_while_a_stray_is_ended_takes_nobody_along(
+    closed_house: ServerWithoutWeb,
+) -> None:
+    closed_house.define_agent("stubborn", STUBBORN)
     async with closed_house.open() as house:
         session = await house.session()
         worker = await house.agent(session, "stubborn")
@@ -77,9 +79,11 @@ async def test_a_keeper_that_dies_while_a_stray_is_ended_takes_nobody_along(clos
     assert [each for each in told if each["event"] == "a task failed"] == []
 
 
-async def test_a_session_made_while_the_last_ones_are_taken_up_begins_once(closed_house: QuietHouse) -> None:
+async def test_a_session_made_while_the_last_ones_are_taken_up_begins_once(
+    closed_house: ServerWithoutWeb,
+) -> None:
     """Whoever waits for a server that restarts may ask for one in its first moment."""
-    closed_house.define()
+    closed_house.define_agent()
     async with closed_house.open() as house:
         house.sessions.workers_resumed.clear()
         making = asyncio.create_task(house.session("scripted"))
@@ -87,19 +91,19 @@ async def test_a_session_made_while_the_last_ones_are_taken_up_begins_once(close
         assert not making.done(), "it would be read by two"
         await resume_sessions(house.sessions, house.records)
         session = await making
-        await until(session, lambda s: first_agent(s).state == "active")
-        await turn(session, "[[stream n=5]]")
+        await until(session, lambda s: primary_agent(s).state == "active")
+        await run_turn(session, "[[stream n=5]]")
         assert await house.text(session) == "<0><1><2><3><4>"
 
 
-async def test_an_earlier_run_that_is_left_is_ended_beside_the_next(closed_house: QuietHouse) -> None:
+async def test_an_earlier_run_that_is_left_is_ended_beside_the_next(closed_house: ServerWithoutWeb) -> None:
     """It would not end when it was told to, its worker was restarted meanwhile, and the server was killed."""
-    closed_house.define("stubborn", STUBBORN)
+    closed_house.define_agent("stubborn", STUBBORN)
     closed_house.set(BULLPEN_CANCEL_GRACE="1")
     async with closed_house.open() as house:
         session = await house.session()
         worker = await house.agent(session, "stubborn")
-        await say(session, "[[wait_cancel]] [[silent]]")
+        await send_prompt(session, "[[wait_cancel]] [[silent]]")
         await session.cancel_turn(worker.id, "a person")
         await until(session, lambda s: s.worker(worker.id).state is WorkerState.FAILED)
         await session.restart_worker(worker.id)

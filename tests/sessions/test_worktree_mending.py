@@ -20,9 +20,9 @@ from bullpen.sessions.pending_worktrees import PendingWorktree, PendingWorktrees
 from bullpen.sessions.trash import TrashedWorktree, WorktreeTrash
 from bullpen.sessions.worktree_making import make_worktree
 from bullpen.sessions.worktree_upkeep import recover
-from support.capabilities import powerless
+from support.capabilities import without_file_capabilities
+from support.registered_repository import directory_contents
 from support.repositories import Repo
-from support.worktrees import contents
 
 
 class Yard:
@@ -54,14 +54,14 @@ class Yard:
             (path / "untracked").write_text("precious")
             return []
 
-        await make_worktree(self.repo.place, self.errand(), self.errands, furnish, lambda _: None)
+        await make_worktree(self.repo.git_directories, self.errand(), self.errands, furnish, lambda _: None)
 
     async def remove(self) -> TrashedWorktree:
-        return await self.trash.move_in("r", await git.find_worktree(self.repo.place, "topic"))
+        return await self.trash.move_in("r", await git.find_worktree(self.repo.git_directories, "topic"))
 
     async def mend(self) -> None:
         async def find(_: str) -> GitDirectories:
-            return self.repo.place
+            return self.repo.git_directories
 
         await recover(self.errands, self.trash, find)
 
@@ -194,15 +194,15 @@ async def test_what_a_killed_server_left_running_is_ended_first() -> None:
 
 async def removed(yard: Yard) -> tuple[TrashedWorktree, Path, dict[str, tuple[int, int, bytes]]]:
     await yard.make()
-    before = contents(yard.path)
+    before = directory_contents(yard.path)
     trashed = await yard.remove()
     return trashed, yard.boxes / trashed.id, before
 
 
 async def check_there(yard: Yard, before: object) -> None:
     """Where it was, with nothing of it in the trash."""
-    assert contents(yard.path) == before
-    assert (await git.find_worktree(yard.repo.place, "topic")).branch == "topic"
+    assert directory_contents(yard.path) == before
+    assert (await git.find_worktree(yard.repo.git_directories, "topic")).branch == "topic"
     assert yard.trash.list() == []
     assert list(yard.boxes.iterdir()) == []
     assert "refs/bullpen" not in yard.repo.git("for-each-ref")
@@ -213,7 +213,7 @@ async def check_trashed(yard: Yard, before: object) -> None:
     assert not yard.path.exists()
     assert not yard.admin.exists()
     (trashed,) = yard.trash.list()
-    await yard.trash.restore(yard.repo.place, trashed)
+    await yard.trash.restore(yard.repo.git_directories, trashed)
     await check_there(yard, before)
 
 
@@ -238,7 +238,7 @@ async def test_a_removal_to_another_disk_that_was_not_put_aside_never_was(two_di
     shutil.move(box / "admin", yard.admin)
     shutil.copytree(box / "tree", yard.path, symlinks=True)
     (yard.path / "more").write_text("somebody went on")
-    before = contents(yard.path)
+    before = directory_contents(yard.path)
     (box / f".tree.{trashed.id}.partial").mkdir()
     await yard.mend()
     await check_there(yard, before)
@@ -289,7 +289,7 @@ async def test_what_was_made_anew_under_the_name_of_a_removed_one_costs_neither(
     assert (box / "tree" / "untracked").read_text() == "precious"
     assert (box / "admin" / "HEAD").exists()
     assert (yard.path / "new").read_text() == "another's"
-    assert (await git.find_worktree(yard.repo.place, "topic")).branch == "topic"
+    assert (await git.find_worktree(yard.repo.git_directories, "topic")).branch == "topic"
 
 
 @pytest.mark.parametrize("disks", ["yard", "two_disks"])
@@ -330,12 +330,12 @@ async def test_what_is_read_only_is_removed_restored_and_emptied(
     yard: Yard = request.getfixturevalue(disks)
     await yard.make()
     read_only(yard.path)
-    before = contents(yard.path)
-    with powerless():
+    before = directory_contents(yard.path)
+    with without_file_capabilities():
         await yard.remove()
         assert list(yard.path.parent.iterdir()) == []
         await check_trashed(yard, before)
-        await yard.trash.delete(await yard.remove(), yard.repo.place)
+        await yard.trash.delete(await yard.remove(), yard.repo.git_directories)
     assert list(yard.boxes.iterdir()) == []
 
 
@@ -348,14 +348,14 @@ async def test_what_cannot_be_removed_of_the_original_is_litter_beside_a_whole_c
     theirs.mkdir()
     (theirs / "file").write_text("precious")
     os.chown(theirs, 65534, 65534)
-    before = contents(yard.path)
-    with powerless(), capture_logs() as told:
+    before = directory_contents(yard.path)
+    with without_file_capabilities(), capture_logs() as told:
         trashed = await yard.remove()
     litter = yard.path.with_name(f".topic.{trashed.id}.moved")
     assert [(each["event"], each["path"]) for each in told] == [
         ("leftovers of a worktree could not be deleted", str(litter))
     ]
-    assert contents(yard.boxes / trashed.id / "tree") == before
+    assert directory_contents(yard.boxes / trashed.id / "tree") == before
     os.chown(litter / "theirs", 0, 0)
     await yard.mend()
     assert not litter.exists()
@@ -368,7 +368,7 @@ async def test_a_removal_that_can_neither_go_on_nor_back_keeps_what_it_has(
 ) -> None:
     yard: Yard = request.getfixturevalue(disks)
     await yard.make()
-    before = contents(yard.path)
+    before = directory_contents(yard.path)
     rename = os.rename
 
     def rename_and_make_again(source: Path, target: Path) -> None:
@@ -379,12 +379,12 @@ async def test_a_removal_that_can_neither_go_on_nor_back_keeps_what_it_has(
 
     monkeypatch.setattr(os, "rename", rename_and_make_again)
     yard.admin.parent.chmod(0o555)
-    with powerless(), pytest.raises(RemoteFault, match="cannot be moved"):
+    with without_file_capabilities(), pytest.raises(RemoteFault, match="cannot be moved"):
         await yard.remove()
     monkeypatch.undo()
     yard.admin.parent.chmod(0o755)
     (trashed,) = yard.trash.list()
-    assert contents(yard.boxes / trashed.id / "tree") == before
+    assert directory_contents(yard.boxes / trashed.id / "tree") == before
     assert (yard.path / "file").read_text() == "another's"
     await yard.mend()
     assert (yard.path / "file").read_text() == "another's"
@@ -397,7 +397,7 @@ async def test_who_stops_waiting_for_a_removal_loses_nothing(
 ) -> None:
     yard = two_disks
     await yard.make()
-    before = contents(yard.path)
+    before = directory_contents(yard.path)
     removing, go_on, rmtree = threading.Event(), threading.Event(), shutil.rmtree
 
     def slow_rmtree(path: Path) -> None:

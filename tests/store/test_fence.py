@@ -27,7 +27,7 @@ from bullpen.store.fence import (
     Lease,
 )
 from bullpen.store.identity import forget_loss, note_loss, read_identity
-from support.stories import START, said, texts
+from support.sample_events import SESSION_START, error_draft, error_texts
 
 SHORT = Lease(heartbeat=0.05, expires=0.4)
 NO_HEARTBEAT = Lease(heartbeat=3600, expires=0.4)
@@ -63,8 +63,8 @@ async def killed(url: str, owner: FenceOwner, lease: Lease) -> AsyncIterator[Dat
 
 async def test_each_start_raises_the_epoch_and_each_commit_the_count(url: str) -> None:
     async with Database.open(url, owner=FIRST) as database:
-        log = await SessionLog.create(EventStore(database), "s", [Draft(START)])
-        await log.append([said("one")])
+        log = await SessionLog.create(EventStore(database), "s", [Draft(SESSION_START)])
+        await log.append([error_draft("one")])
     assert row(url) == (1, 2, "1")
     async with Database.open(url, owner=FIRST):
         assert row(url) == (2, 2, "1")
@@ -127,20 +127,23 @@ async def test_of_two_servers_that_start_at_once_one_is_refused(url: str) -> Non
 async def test_a_server_whose_database_is_taken_over_writes_nothing_more(url: str) -> None:
     async with Database.open(url, owner=FIRST, lease=NO_HEARTBEAT) as database:
         store = EventStore(database)
-        log = await SessionLog.create(store, "s", [Draft(START)])
-        await log.append([said("mine")])
+        log = await SessionLog.create(store, "s", [Draft(SESSION_START)])
+        await log.append([error_draft("mine")])
         async with Database.open(url, owner=TAKING, lease=NO_HEARTBEAT) as other:
             theirs = await SessionLog.open(EventStore(other), "s")
-            await theirs.append([said("theirs")])
-            patient = asyncio.ensure_future(log.append([said("patient")], patient=True))
+            await theirs.append([error_draft("theirs")])
+            patient = asyncio.ensure_future(log.append([error_draft("patient")], patient=True))
             with pytest.raises(Unavailable, match="has taken over the database"):
-                await log.append([said("late")])
+                await log.append([error_draft("late")])
             lost = await asyncio.wait_for(database.fence_lost, 60)
             assert isinstance(lost, DatabaseTakenOver) and "host:/second" in str(lost)
             with pytest.raises(Unavailable):
                 await database.write(lambda c: c.execute(text("DELETE FROM events")).rowcount)
             patient.cancel()
-            assert texts([event for event, _ in await EventStore(other).events("s")]) == ["mine", "theirs"]
+            assert error_texts([event for event, _ in await EventStore(other).events("s")]) == [
+                "mine",
+                "theirs",
+            ]
 
 
 async def test_an_idle_server_finds_out_by_its_heartbeat_that_it_was_replaced(url: str) -> None:
@@ -173,26 +176,26 @@ async def test_a_server_may_start_at_once_on_a_copy_of_a_database_that_is_in_use
 async def test_a_sqlite_backup_put_back_under_a_running_server_stops_it(tmp_path: Path) -> None:
     path = tmp_path / "bullpen.db"
     async with Database.open(f"sqlite:///{path}", owner=FIRST, lease=NO_HEARTBEAT) as database:
-        log = await SessionLog.create(EventStore(database), "s", [Draft(START)])
+        log = await SessionLog.create(EventStore(database), "s", [Draft(SESSION_START)])
         with (
             closing(sqlite3.connect(path)) as source,
             closing(sqlite3.connect(tmp_path / "backup.db")) as copy,
         ):
             source.backup(copy)
-            await log.append([said("acknowledged")])
+            await log.append([error_draft("acknowledged")])
             copy.backup(source)
         with pytest.raises(Unavailable, match=r"gone back in time.*of 2 commits 1 are left"):
-            await log.append([said("after the hole")])
+            await log.append([error_draft("after the hole")])
         lost = await asyncio.wait_for(database.fence_lost, 60)
         assert isinstance(lost, DatabaseWentBack) and lost.newest == FencePosition(1, 2)
-        assert texts([event for event, _ in await EventStore(database).events("s")]) == []
+        assert error_texts([event for event, _ in await EventStore(database).events("s")]) == []
 
 
 @pytest.mark.parametrize("how", ["renamed over", "copied over"])
 async def test_a_sqlite_file_replaced_under_a_running_server_stops_it(tmp_path: Path, how: str) -> None:
     path = tmp_path / "bullpen.db"
     async with Database.open(f"sqlite:///{path}", owner=FIRST, lease=NO_HEARTBEAT) as database:
-        log = await SessionLog.create(EventStore(database), "s", [Draft(START)])
+        log = await SessionLog.create(EventStore(database), "s", [Draft(SESSION_START)])
         with (
             closing(sqlite3.connect(path)) as source,
             closing(sqlite3.connect(tmp_path / "backup.db")) as copy,
@@ -205,7 +208,7 @@ async def test_a_sqlite_file_replaced_under_a_running_server_stops_it(tmp_path: 
             for side in ("bullpen.db-wal", "bullpen.db-shm"):
                 (tmp_path / side).unlink()
         with pytest.raises(Unavailable, match="was replaced or removed"):
-            await log.append([said("into a file that is gone")])
+            await log.append([error_draft("into a file that is gone")])
         assert isinstance(await asyncio.wait_for(database.fence_lost, 60), DatabaseWentBack)
 
 

@@ -4,7 +4,7 @@ from playwright.async_api import BrowserContext, Request, expect
 
 from support.chat_page import ChatPage
 from support.server import Server
-from support.talk import Talk, define_scripted
+from support.session_client import SessionClient, define_scripted
 
 HOSTILE = [
     "<script>window.hurt = 1</script>",
@@ -51,9 +51,9 @@ async def test_s11_nothing_an_agent_says_runs_or_calls_home(device: BrowserConte
         {"do": "question", "text": everywhere, "schema": {"properties": {everywhere: {"title": everywhere}}}},
     ]
     await define_scripted(server, "evil", {"prompts": [steps]})
-    talk = await Talk.begin(server, "evil", title=everywhere)
+    talk = await SessionClient.begin(server, "evil", title=everywhere)
     await talk.prompt(everywhere)
-    await talk.seen("question", status="pending")
+    await talk.wait_for_event("question", status="pending")
     chat = await ChatPage.at(device, talk)
     foreign: list[str] = []
 
@@ -77,7 +77,7 @@ async def test_s11_nothing_an_agent_says_runs_or_calls_home(device: BrowserConte
 
 
 async def test_a_link_is_shown_before_it_is_opened(chat: ChatPage) -> None:
-    await chat.say("[[chunk '[bank.example](https://evil.example/login?x=1)']]")
+    await chat.send_message("[[chunk '[bank.example](https://evil.example/login?x=1)']]")
     await chat.log.get_by_role("link", name="bank.example").click()
     shown = chat.page.get_by_role("dialog", name="Link")
     await expect(shown).to_contain_text("https://evil.example/login?x=1")

@@ -8,7 +8,7 @@ from playwright.async_api import BrowserContext, Route, expect
 
 from support.chat_page import ChatPage
 from support.server import Server
-from support.talk import Talk, define_scripted
+from support.session_client import SessionClient, define_scripted
 
 COUNT_WRITES = """
     window.writes = []
@@ -38,15 +38,15 @@ async def long_chat(device: BrowserContext, server: Server) -> ChatPage:
     """A conversation of a thousand tool calls, shown at its end."""
     steps = [{"do": "tool", "title": f"work number {n}."} for n in range(1000)]
     await define_scripted(server, "busy", {"prompts": [steps]})
-    talk = await Talk.begin(server, "busy")
-    await talk.ask("go")
+    talk = await SessionClient.begin(server, "busy")
+    await talk.run_turn("go")
     chat = await ChatPage.at(device, talk)
     await expect(chat.log).to_contain_text("work number 999.")
     return chat
 
 
 async def test_r7_output_is_shown_while_it_comes(chat: ChatPage) -> None:
-    await chat.say("[[chunk 'first **bold** words']] [[wait_cancel]]")
+    await chat.send_message("[[chunk 'first **bold** words']] [[wait_cancel]]")
     await expect(chat.log.locator("strong")).to_have_text("bold")
     await expect(chat.log).to_contain_text(re.compile(r"Working for \d+ s"))
     await chat.page.get_by_role("button", name="Stop").click()
@@ -56,8 +56,8 @@ async def test_r7_output_is_shown_while_it_comes(chat: ChatPage) -> None:
 
 async def test_two_pages_see_the_same_in_the_same_order(chat: ChatPage, device: BrowserContext) -> None:
     other = await ChatPage.at(device, chat.talk)
-    await chat.say("[[stream n=50]] [[tool title=Look]] [[chunk end]]")
-    await other.say("[[chunk 'from the other']]")
+    await chat.send_message("[[stream n=50]] [[tool title=Look]] [[chunk end]]")
+    await other.send_message("[[chunk 'from the other']]")
     for each in (chat, other):
         await expect(each.log.get_by_text("from the other", exact=True)).to_be_visible()
         await expect(each.log).not_to_contain_text("Working")
@@ -123,7 +123,7 @@ async def test_r10_a_draft_survives_a_reload_and_is_written_once_after_the_last_
 ) -> None:
     await chat.page.add_init_script(COUNT_WRITES)
     await chat.page.reload()
-    await chat.light("connected")
+    await chat.wait_for_connection("connected")
     message = chat.page.get_by_label("Message", exact=True)
     await message.press_sequentially("half a thought", delay=20)
     written = "window.writes.filter(([key, at]) => key.includes('draft') && at > window.typed).length"
@@ -138,19 +138,19 @@ async def test_r10_a_draft_survives_a_reload_and_is_written_once_after_the_last_
 async def test_a_server_killed_in_a_stream_loses_nothing_and_takes_the_answer_later(
     chat: ChatPage, server: Server
 ) -> None:
-    await chat.say("[[stream n=150 delay=0.02]] [[permission title=work]] [[chunk thanks]]")
+    await chat.send_message("[[stream n=150 delay=0.02]] [[permission title=work]] [[chunk thanks]]")
     await chat.page.get_by_label("Message", exact=True).fill("my draft")
     await expect(chat.log).to_contain_text("<5>")
     await server.kill()
-    await chat.light("reconnecting")
+    await chat.wait_for_connection("reconnecting")
     await server.start()
-    await chat.light("connected")
+    await chat.wait_for_connection("connected")
     await expect(chat.log).to_contain_text("<149>")
-    await expect(chat.card).to_be_visible()
+    await expect(chat.permission_card).to_be_visible()
     said = await chat.log.get_by_label("Agent", exact=True).all_inner_texts()
     assert re.findall(r"<(\d+)>", "".join(said)) == [str(n) for n in range(150)]
     await expect(chat.page.get_by_label("Message", exact=True)).to_have_value("my draft")
-    await chat.card.focus()
+    await chat.permission_card.focus()
     await chat.page.keyboard.press("a")
     await expect(chat.log).to_contain_text("thanks")
 
@@ -158,11 +158,11 @@ async def test_a_server_killed_in_a_stream_loses_nothing_and_takes_the_answer_la
 async def test_a_prompt_written_without_a_server_survives_the_reload_and_arrives_once(
     chat: ChatPage, server: Server
 ) -> None:
-    await chat.say("[[chunk hello]]")
+    await chat.send_message("[[chunk hello]]")
     await expect(chat.log.get_by_label("Agent", exact=True)).to_contain_text("hello")
     await server.kill()
-    await chat.light("reconnecting")
-    await chat.say("[[chunk later]]")
+    await chat.wait_for_connection("reconnecting")
+    await chat.send_message("[[chunk later]]")
     await expect(chat.log.get_by_label("Not sent yet")).to_contain_text("kept here")
     kept = await chat.page.evaluate(
         "Object.keys(localStorage).filter((key) => key.startsWith('bullpen.unsent'))"

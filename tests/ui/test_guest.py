@@ -5,19 +5,19 @@ import json
 from playwright.async_api import BrowserContext, Page, Request, WebSocket, expect
 
 from support.server import Server
-from support.talk import Talk, define_scripted
+from support.session_client import SessionClient, define_scripted
 
 
-async def shared_link(talk: Talk) -> str:
+async def shared_link(talk: SessionClient) -> str:
     made = await talk.server.call("POST", f"{talk.path}/share", 201, json={"expiresIn": 600})
     url: str = made["url"]
     return url
 
 
-async def worked(server: Server) -> Talk:
+async def worked(server: Server) -> SessionClient:
     await define_scripted(server)
-    talk = await Talk.begin(server, title="for your eyes")
-    await talk.ask("[[chunk what we found]]")
+    talk = await SessionClient.begin(server, title="for your eyes")
+    await talk.run_turn("[[chunk what we found]]")
     terminal = await server.new_terminal(talk.id)
     async with server.socket(f"/ws/session/{talk.id}/worker/{terminal['id']}?format=json") as ws:
         await ws.send('{"type": "input", "data": "echo to-$((40 + 2))\\r"}')
@@ -75,7 +75,7 @@ async def test_a_share_link_shows_its_session_and_nothing_else(
 
 
 async def test_a_share_link_that_was_taken_back_says_so(visitor: BrowserContext, server: Server) -> None:
-    talk = Talk(server, await server.new_session(title="shown for a moment"))
+    talk = SessionClient(server, await server.new_session(title="shown for a moment"))
     link = await shared_link(talk)
     page = await visitor.new_page()
     await page.goto(link)

@@ -7,7 +7,7 @@ from typing import Any
 from playwright.async_api import BrowserContext, WebSocket, expect
 
 from support.server import Server
-from support.talk import Talk, define_scripted
+from support.session_client import SessionClient, define_scripted
 
 # The browser's own, and what it was asked to show.
 NOTED = """
@@ -31,9 +31,11 @@ async def test_what_waits_in_another_session_is_told_and_leads_there(
     device: BrowserContext, server: Server
 ) -> None:
     await define_scripted(server)
-    before, talk = [await Talk.begin(server, title=title) for title in ("an old thing", "paint the fence")]
+    before, talk = [
+        await SessionClient.begin(server, title=title) for title in ("an old thing", "paint the fence")
+    ]
     await before.prompt("[[permission title=old]]")
-    await before.seen("permission", status="pending")
+    await before.wait_for_event("permission", status="pending")
     await device.grant_permissions(["notifications"])
     page = await device.new_page()
     await page.add_init_script(NOTED)

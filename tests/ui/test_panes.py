@@ -56,7 +56,7 @@ async def test_a_terminal_whose_program_wants_to_know_of_the_focus_is_split_and_
     close = terminal.page.get_by_role("button", name="Close pane")
     for _ in range(2):
         await terminal.run(r"printf '\e[?1004h'; echo told-$((40 + 2)); cat")
-        await terminal.sees("told-42")
+        await terminal.wait_for_text("told-42")
         await terminal.page.keyboard.press("Control+Shift+D")
         await expect(close).to_have_count(2)
         await close.last.click()

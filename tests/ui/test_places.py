@@ -6,7 +6,7 @@ from playwright.async_api import BrowserContext, Locator, Page, expect
 
 from support.pages import TerminalPage
 from support.server import Server
-from support.talk import Talk, define_scripted
+from support.session_client import SessionClient, define_scripted
 
 
 async def at(device: BrowserContext, server: Server, place: str) -> Page:
@@ -38,19 +38,21 @@ async def test_b4_two_sessions_are_answered_from_the_inbox_by_button_and_by_key(
     device: BrowserContext, server: Server
 ) -> None:
     await define_scripted(server)
-    first, second = [await Talk.begin(server, title=title) for title in ("tidy the attic", "paint the fence")]
+    first, second = [
+        await SessionClient.begin(server, title=title) for title in ("tidy the attic", "paint the fence")
+    ]
     for talk in (first, second):
         await talk.prompt("[[permission title=work]]")
-        await talk.seen("permission", status="pending")
+        await talk.wait_for_event("permission", status="pending")
     page = await at(device, server, "inbox")
     await expect(cards(page)).to_have_count(2)
     attic = page.get_by_role("article", name="Permission: tidy the attic")
     await attic.get_by_role("button", name="Allow", exact=False).first.click()
-    await first.seen("permission", status="selected", optionId="yes")
+    await first.wait_for_event("permission", status="selected", optionId="yes")
     fence = page.get_by_role("article", name="Permission: paint the fence")
     await fence.focus()
     await press_until_gone(page, fence, "d")
-    await second.seen("permission", status="selected", optionId="no")
+    await second.wait_for_event("permission", status="selected", optionId="no")
     done = page.get_by_role("article", name="Finished:")
     await expect(done).to_have_count(2)
     await expect(cards(page)).to_have_count(2)
@@ -64,30 +66,30 @@ async def test_b4_two_sessions_are_answered_from_the_inbox_by_button_and_by_key(
 async def test_the_keys_of_the_inbox_work_as_soon_as_it_is_opened(
     device: BrowserContext, server: Server
 ) -> None:
-    talk = await Talk.begin(server, "demo", title="Asks")
+    talk = await SessionClient.begin(server, "demo", title="Asks")
     await talk.prompt("edit notes.md")
-    await talk.permission()
+    await talk.open_permission()
     page = await at(device, server, "")
     await page.get_by_role("link", name="Inbox").click()
     card = page.get_by_role("article", name="Permission: Asks")
     await expect(card).to_be_focused()
     await press_until_gone(page, card, "a")
-    await talk.seen("permission", status="selected", optionId="once")
+    await talk.wait_for_event("permission", status="selected", optionId="once")
 
 
 async def test_a_question_is_answered_in_the_inbox_and_looking_at_a_session_empties_it(
     device: BrowserContext, server: Server
 ) -> None:
     await define_scripted(server)
-    talk = await Talk.begin(server, title="choose a colour")
+    talk = await SessionClient.begin(server, title="choose a colour")
     await talk.prompt("[[question 'which colour?']]")
-    await talk.seen("question", status="pending")
+    await talk.wait_for_event("question", status="pending")
     page = await at(device, server, "inbox")
     question = page.get_by_role("form", name="Question")
     await question.get_by_role("textbox").first.fill("blue")
     await question.get_by_role("button", name="Answer").click()
-    await talk.seen("question", status="accepted")
-    await talk.seen("turn_end")
+    await talk.wait_for_event("question", status="accepted")
+    await talk.wait_for_event("turn_end")
     await (
         page.get_by_role("article", name="Finished: choose a colour")
         .get_by_role("button", name="Open")
@@ -100,8 +102,8 @@ async def test_a_question_is_answered_in_the_inbox_and_looking_at_a_session_empt
 
 async def test_what_was_seen_anywhere_is_seen_here(device: BrowserContext, server: Server) -> None:
     await define_scripted(server)
-    talk = await Talk.begin(server, title="paint the shed")
-    await talk.ask("[[chunk done]]")
+    talk = await SessionClient.begin(server, title="paint the shed")
+    await talk.run_turn("[[chunk done]]")
     page = await at(device, server, "inbox")
     row = page.get_by_role("navigation", name="Sessions").get_by_role("link", name="paint the shed")
     await expect(row.get_by_label("done, not seen yet")).to_be_visible()
@@ -112,9 +114,9 @@ async def test_what_was_seen_anywhere_is_seen_here(device: BrowserContext, serve
 
 async def test_a_search_lands_on_the_message_and_marks_it(device: BrowserContext, server: Server) -> None:
     await define_scripted(server)
-    talk = await Talk.begin(server, title="a long talk")
-    await talk.ask("[[chunk here lies the needle]]")
-    await talk.ask("[[tool]]" * 450)  # the page does not load what lies before at once
+    talk = await SessionClient.begin(server, title="a long talk")
+    await talk.run_turn("[[chunk here lies the needle]]")
+    await talk.run_turn("[[tool]]" * 450)  # the page does not load what lies before at once
     await findable(server, "lies needle", 2)
     page = await at(device, server, "search")
     await page.get_by_role("searchbox", name="Search all sessions").fill("lies needle")
@@ -137,11 +139,11 @@ async def test_a_search_that_came_too_early_finds_what_was_said_by_itself(
     device: BrowserContext, server: Server
 ) -> None:
     await define_scripted(server)
-    talk = await Talk.begin(server, title="a talk")
+    talk = await SessionClient.begin(server, title="a talk")
     page = await at(device, server, "search")
     await page.get_by_role("searchbox", name="Search all sessions").fill("lies needle")
     await expect(page.get_by_text("Nothing found")).to_be_visible()
-    await talk.ask("[[chunk here lies the needle]]")
+    await talk.run_turn("[[chunk here lies the needle]]")
     await expect(page.get_by_role("main").get_by_role("listitem")).to_have_count(2)
 
 
@@ -150,7 +152,7 @@ async def test_a_search_leads_into_a_terminal_and_finds_the_words_there(
 ) -> None:
     terminal = await TerminalPage.new(device, server)
     await terminal.run("printf 'sweet gre%s\\n' apes")
-    await terminal.sees("sweet greapes")
+    await terminal.wait_for_text("sweet greapes")
     await findable(server, "greapes", 1)
     page = terminal.page
     await page.goto(f"{server.url}/#/search/greapes")
@@ -166,8 +168,8 @@ async def spend(server: Server, title: str, dollars: float) -> None:
     cost = {"amount": dollars, "currency": "USD"}
     update = {"sessionUpdate": "usage_update", "used": 100, "size": 1000, "cost": cost}
     await define_scripted(server, script={"prompts": [[{"do": "update", "update": update}]]})
-    talk = await Talk.begin(server, title=title)
-    await talk.ask("go")
+    talk = await SessionClient.begin(server, title=title)
+    await talk.run_turn("go")
 
 
 async def test_what_turns_used_is_a_plot_and_a_table(device: BrowserContext, server: Server) -> None:
@@ -197,8 +199,8 @@ async def test_turns_of_agents_that_do_not_say_what_they_use_are_counted_without
     device: BrowserContext, server: Server
 ) -> None:
     await define_scripted(server)
-    talk = await Talk.begin(server, title="silent about it")
-    await talk.ask("[[chunk done]]")
+    talk = await SessionClient.begin(server, title="silent about it")
+    await talk.run_turn("[[chunk done]]")
     page = await at(device, server, "usage")
     await expect(page.get_by_role("row", name="silent about it")).to_be_visible()
     await expect(page.get_by_text("No agent has reported the usage of these turns.")).to_be_visible()

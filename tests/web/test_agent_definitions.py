@@ -4,7 +4,7 @@ import json
 import sys
 
 from support.server import Server
-from support.talk import Talk
+from support.session_client import SessionClient
 
 MINE = {"id": "mine", "name": "Mine", "kind": "acp", "command": ["no-such-program"], "env": {"KEY": "secret"}}
 
@@ -47,7 +47,7 @@ async def test_an_agent_without_a_sign_of_a_login_can_be_started(server: Server)
         "POST", "/api/agents", 201, json=MINE | {"command": command, "login": {"env": ["NO_SUCH"]}}
     )
     assert (await agents(server))["mine"]["loggedIn"] == "no"
-    talk = await Talk.begin(server, "mine")
+    talk = await SessionClient.begin(server, "mine")
     assert (await talk.worker())["state"] == "active"
 
 
@@ -59,7 +59,7 @@ async def test_a_definition_is_added_changed_removed_and_outlives_the_server(ser
     changed = await server.call("PUT", "/api/agents/mine", 200, json=MINE | {"command": command})
     assert changed["installed"] is True
     await server.restart()
-    talk = await Talk.begin(server, "mine")
+    talk = await SessionClient.begin(server, "mine")
     assert (await talk.worker())["agentId"] == "mine"
     await server.call("DELETE", "/api/agents/mine", 204)
     assert "mine" not in await agents(server)

@@ -9,7 +9,7 @@ from websockets.exceptions import InvalidStatus
 
 from bullpen.web.app import every_route
 from support.server import Server
-from support.talk import Talk, define_scripted
+from support.session_client import SessionClient, define_scripted
 from web.people import Headers, bearer, bearing, environment_of
 from web.test_matrix import filled
 
@@ -27,7 +27,7 @@ MAY = {
 }
 
 
-async def key_of(talk: Talk) -> Headers:
+async def key_of(talk: SessionClient) -> Headers:
     [worker] = (await talk.server.call("GET", f"{talk.path}/workers"))["workers"]
     return bearing(environment_of(worker["pid"])["BULLPEN_ACTIVITY_TOKEN"])
 
@@ -49,20 +49,20 @@ async def test_it_cannot_approve_its_own_request(server: Server, whose: str) -> 
     delegate = await bearer(server, "delegate")
     body = {"type": "quick", "locationPath": str(server.workspace), "agentId": "scripted"}
     made = await server.http.post("/api/sessions", json=body, headers=delegate)
-    talk = Talk(server, made.json())
+    talk = SessionClient(server, made.json())
     await talk.prompt("[[permission]]")
-    asked = await talk.permission()
+    asked = await talk.open_permission()
     headers = delegate if whose == "a delegate's token" else await key_of(talk)
     path = f"{talk.path}/permissions/{asked['id']}"
     assert await status(server, "POST", path, headers, json={"optionId": "yes"}) == 403
     assert ("POST", path, 403) in audited(server)
-    assert (await talk.permission())["id"] == asked["id"]
+    assert (await talk.open_permission())["id"] == asked["id"]
 
 
 @pytest.mark.parametrize("whose", ["the key of its run", "a delegate's token"])
 async def test_it_cannot_raise_its_scope(server: Server, whose: str) -> None:
     await define_scripted(server)
-    talk = await Talk.begin(server)
+    talk = await SessionClient.begin(server)
     headers = await key_of(talk) if whose == "the key of its run" else await bearer(server, "delegate")
     for path, body in (
         ("/api/tokens", {"name": "more", "scope": "admin"}),
@@ -76,7 +76,7 @@ async def test_it_cannot_raise_its_scope(server: Server, whose: str) -> None:
 
 async def test_the_key_of_a_run_makes_and_reads_no_session(server: Server) -> None:
     await define_scripted(server)
-    talk = await Talk.begin(server)
+    talk = await SessionClient.begin(server)
     headers = await key_of(talk)
     body = {"type": "quick", "locationPath": str(server.workspace)}
     assert await status(server, "POST", "/api/sessions", headers, json=body) == 403
@@ -90,7 +90,7 @@ async def test_a_delegate_sees_and_steers_what_it_started_and_nothing_else(serve
     mine, others = await bearer(server, "delegate"), await bearer(server, "delegate")
     body = {"type": "quick", "locationPath": str(server.workspace), "agentId": "scripted", "title": "mine"}
     own = (await server.http.post("/api/sessions", json=body, headers=mine)).json()
-    persons = await Talk.begin(server, title="a person's")
+    persons = await SessionClient.begin(server, title="a person's")
     for path in (f"/api/sessions/{own['id']}", f"/api/sessions/{own['id']}/messages"):
         assert await status(server, "GET", path, mine) == 200
         assert await status(server, "GET", path, others) == 403
@@ -105,7 +105,7 @@ async def test_a_delegate_sees_and_steers_what_it_started_and_nothing_else(serve
 
 async def test_every_other_route_and_socket_is_closed_to_a_delegate(server: Server) -> None:
     await define_scripted(server)
-    talk = await Talk.begin(server)
+    talk = await SessionClient.begin(server)
     headers = await bearer(server, "delegate")
     for route in every_route():
         path = filled(route.path.replace("{session_id}", talk.id))  # type: ignore[attr-defined]
@@ -138,28 +138,28 @@ async def test_a_delegate_follows_what_it_started_and_orders_nothing_there(serve
                 break
 
 
-async def begun_by(server: Server, headers: Headers, agent_id: str) -> Talk:
+async def begun_by(server: Server, headers: Headers, agent_id: str) -> SessionClient:
     """A session that is to go back to what was last said in the directory."""
     where = {"type": "quick", "locationPath": str(server.workspace)}
     body = {**where, "agentId": agent_id, "continueConversation": True}
     made = await server.http.post("/api/sessions", json=body, headers=headers)
     assert made.status_code == 201, made.text
-    return Talk(server, made.json())
+    return SessionClient(server, made.json())
 
 
 async def test_a_delegate_goes_back_to_its_own_conversation_and_to_no_other(server: Server) -> None:
     await define_scripted(server)
-    persons = await Talk.begin(server)
+    persons = await SessionClient.begin(server)
     mine, others = await bearer(server, "delegate"), await bearer(server, "delegate")
-    known = {(await persons.seen("agent_session"))["data"]["acpSessionId"]}
+    known = {(await persons.wait_for_event("agent_session"))["data"]["acpSessionId"]}
     for headers in (mine, others):
-        began = await (await begun_by(server, headers, "scripted")).seen("agent_session")
+        began = await (await begun_by(server, headers, "scripted")).wait_for_event("agent_session")
         assert began["data"]["how"] == "new"
         known.add(began["data"]["acpSessionId"])
         if headers is mine:
             own = began["data"]["acpSessionId"]
     assert len(known) == 3
-    again = await (await begun_by(server, mine, "scripted")).seen("agent_session")
+    again = await (await begun_by(server, mine, "scripted")).wait_for_event("agent_session")
     assert (again["data"]["how"], again["data"]["acpSessionId"]) == ("continue", own)
 
 
@@ -177,5 +177,5 @@ async def test_a_delegate_does_not_go_back_with_an_agent_that_takes_the_last_con
         await server.worker_in(talk.id, worker["id"], "active")
         events = await talk.events()
         assert [each["data"]["how"] for each in events if each["type"] == "agent_session"] in ([], ["new"])
-    persons = Talk(server, await server.new_session(agentId="last", continueConversation=True))
-    await persons.seen("agent_session", how="continue")
+    persons = SessionClient(server, await server.new_session(agentId="last", continueConversation=True))
+    await persons.wait_for_event("agent_session", how="continue")

@@ -7,7 +7,7 @@ import pytest
 
 from support.repositories import Repo
 from support.server import Server
-from support.talk import Talk, define_scripted
+from support.session_client import SessionClient, define_scripted
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -82,7 +82,7 @@ async def test_comments_reach_the_agent_as_one_message(house: Server, repo: Repo
     await define_scripted(house)
     repo.write("readme.txt", "hello\nthere\n")
     session = await house.new_session(locationPath=str(repo.path), agentId="scripted")
-    talk = Talk(house, session)
+    talk = SessionClient(house, session)
     body = {
         "text": "[[chunk thanks]]",
         "comments": [{"path": "readme.txt", "line": 2, "text": "say who"}],
@@ -91,9 +91,9 @@ async def test_comments_reach_the_agent_as_one_message(house: Server, repo: Repo
     path = f"/api/sessions/{session['id']}/diff/comments"
     for _ in range(2):  # and once, however often it is sent
         assert (await house.call("POST", path, 202, json=body))["promptId"] == "remarks"
-    prompt = await talk.seen("user_prompt")
+    prompt = await talk.wait_for_event("user_prompt")
     assert prompt["data"]["text"] == "[[chunk thanks]]\n\n`readme.txt`, line 2:\n> +there\nsay who"
-    await talk.seen("turn_end")
+    await talk.wait_for_event("turn_end")
     assert [event["type"] for event in await talk.events()].count("user_prompt") == 1
     await house.call("POST", path, 400, json={"comments": []})
     await house.call("DELETE", f"/api/sessions/{session['id']}")

@@ -16,7 +16,7 @@ from bullpen.log.replay import ReplayPlayer
 from bullpen.log.tracks import OutputMoment
 from support.commands import Bullpen
 from support.server import Server
-from support.talk import Talk, define_scripted
+from support.session_client import SessionClient, define_scripted
 
 PIXEL = bytes.fromhex(
     "89504e470d0a1a0a0000000d4948445200000001000000010806000000"
@@ -89,10 +89,12 @@ async def test_a_conversation_is_equal_elsewhere_and_waits_for_nobody_there(
     server: Server, elsewhere: Server
 ) -> None:
     await define_scripted(server)
-    talk = await Talk.begin(server)
-    await talk.ask("[[thought hm]] [[chunk grüße]] [[plan one two]] [[tool]] [[terminal 'echo in a tool']]")
+    talk = await SessionClient.begin(server)
+    await talk.run_turn(
+        "[[thought hm]] [[chunk grüße]] [[plan one two]] [[tool]] [[terminal 'echo in a tool']]"
+    )
     await talk.prompt("[[permission]]")
-    await talk.permission()
+    await talk.open_permission()
     await server.call("POST", f"{talk.path}/queue", 201, json={"message": "waits for ever"})
     open_still = await exported(server, talk.id)
     await server.call("POST", f"{talk.path}/complete")
@@ -235,8 +237,8 @@ async def test_markdown_is_for_a_person(server: Server) -> None:
 
 async def test_markdown_has_what_the_agent_said_thought_and_did(server: Server) -> None:
     await define_scripted(server)
-    talk = await Talk.begin(server)
-    await talk.ask("[[thought hm]] [[chunk grüße]] [[chunk again]] [[plan one two]] [[tool]]")
+    talk = await SessionClient.begin(server)
+    await talk.run_turn("[[thought hm]] [[chunk grüße]] [[chunk again]] [[plan one two]] [[tool]]")
     text = (await exported(server, talk.id, "format=markdown")).decode()
     _, _, answer = text.partition("## owner asks")
     said = ("## scripted thinks\n\nhm\n", "## scripted says\n\ngrüßeagain\n", "- [ ] one\n- [ ] two\n")

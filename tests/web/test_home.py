@@ -14,9 +14,9 @@ import pytest
 from bullpen.domain.errors import Invalid
 from bullpen.home import OPENED_BY_NAME, hold, write_private
 from support.pictures import png
+from support.registered_repository import RegisteredRepository
 from support.repositories import Repo
 from support.server import Server
-from support.worktrees import House
 
 
 def modes(home: Path) -> dict[str, int]:
@@ -36,7 +36,7 @@ async def test_files_are_private_under_umask_000(tmp_path: Path, workspace: Path
             session = await server.new_session()
             await server.new_terminal(session["id"])
             await server.call("POST", f"/api/sessions/{session['id']}/images", 201, content=png())
-            house = await House.register(server, Repo(workspace / "repo"))
+            house = await RegisteredRepository.register(server, Repo(workspace / "repo"))
             await house.add(branch="gone", base="main")
             await house.remove("gone")
             await server.call("POST", "/api/tokens/rotate", 200)

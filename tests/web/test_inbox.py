@@ -14,8 +14,8 @@ from websockets.asyncio.client import ClientConnection
 
 from bullpen.client import Client
 from support.server import Server
-from support.talk import Talk, define_scripted
-from support.tui import TuiTalk, define_tui
+from support.session_client import SessionClient, define_scripted
+from support.tui_session_client import TuiSessionClient, define_tui
 
 OPTIONS = [
     {"optionId": "yes", "name": "Yes", "kind": "allow_once"},
@@ -49,11 +49,13 @@ async def journal(server: Server) -> Path:
 
 @pytest.mark.usefixtures("journal")
 async def test_b4_what_waits_in_any_session_is_there_the_most_urgent_first(server: Server) -> None:
-    done, asking, wondering, failing = [await Talk.begin(server, title=f"talk {n}") for n in range(4)]
-    await done.ask("[[chunk hello]]")
+    done, asking, wondering, failing = [
+        await SessionClient.begin(server, title=f"talk {n}") for n in range(4)
+    ]
+    await done.run_turn("[[chunk hello]]")
     await asking.prompt("[[permission]]")
     await wondering.prompt("[[question]]")
-    await failing.ask("[[chunk first]]")
+    await failing.run_turn("[[chunk first]]")
     await failing.prompt("[[exit 3]]")
     await eventually(lambda: kinds(server), ["permission", "question", "failed", "finished"])
 
@@ -73,22 +75,22 @@ async def test_b4_what_waits_in_any_session_is_there_the_most_urgent_first(serve
 
 @pytest.mark.usefixtures("journal")
 async def test_a_turn_that_ended_in_an_error_has_failed_and_says_why(server: Server) -> None:
-    talk = await Talk.begin(server)
-    await talk.ask("[[error text='the model is overloaded']]")
+    talk = await SessionClient.begin(server)
+    await talk.run_turn("[[error text='the model is overloaded']]")
     (failed,) = await items(server)
     why = "the turn failed: the model is overloaded"
     assert (failed["kind"], failed["text"]) == ("failed", why)
     worker = await talk.worker()
     assert (worker["state"], worker["activity"], worker["activityWhy"]) == ("active", "idle", why)
-    await talk.ask("[[chunk better]]")
+    await talk.run_turn("[[chunk better]]")
     assert await kinds(server) == ["finished"]
     assert (await talk.worker())["activityWhy"] == "the turn is over"
 
 
 @pytest.mark.usefixtures("journal")
 async def test_what_was_seen_is_gone_and_stays_gone_over_a_kill(server: Server) -> None:
-    talks = [await Talk.begin(server) for _ in range(2)]
-    ends = [await talk.ask("[[chunk hello]]") for talk in talks]
+    talks = [await SessionClient.begin(server) for _ in range(2)]
+    ends = [await talk.run_turn("[[chunk hello]]") for talk in talks]
     await server.call("POST", f"{talks[0].path}/seen", 204, json={"seq": ends[0]["seq"] - 1})
     assert len(await items(server)) == 2
     await server.call("POST", f"{talks[0].path}/seen", 204, json={"seq": ends[0]["seq"]})
@@ -101,15 +103,15 @@ async def test_what_was_seen_is_gone_and_stays_gone_over_a_kill(server: Server) 
 
 @pytest.mark.usefixtures("journal")
 async def test_a_new_turn_an_end_and_a_purge_take_it_away(server: Server) -> None:
-    talk = await Talk.begin(server)
-    await talk.ask("[[chunk hello]]")
+    talk = await SessionClient.begin(server)
+    await talk.run_turn("[[chunk hello]]")
     assert await kinds(server) == ["finished"]
     await talk.prompt("[[wait_cancel]]")
     await eventually(lambda: kinds(server), [])
     await server.call("POST", f"{talk.path}/cancel", 204)
-    await talk.seen("turn_end", stopReason="cancelled")
+    await talk.wait_for_event("turn_end", stopReason="cancelled")
     assert await kinds(server) == []
-    await talk.ask("[[chunk more]]")
+    await talk.run_turn("[[chunk more]]")
     assert await kinds(server) == ["finished"]
     await server.call("DELETE", talk.path, params={"purge": True})
     assert await items(server) == []
@@ -118,29 +120,29 @@ async def test_a_new_turn_an_end_and_a_purge_take_it_away(server: Server) -> Non
 async def test_work_that_was_typed_into_a_terminal_waits_to_be_seen_when_it_is_done(server: Server) -> None:
     """Over a kill too; what an agent does by itself when it starts is nobody's."""
     await define_tui(server)
-    talk = await TuiTalk.begin(server)
+    talk = await TuiSessionClient.begin(server)
     assert await kinds(server) == []
-    await talk.types("[[work 4]]\r")
-    working = await talk.does("active")
+    await talk.type("[[work 4]]\r")
+    working = await talk.wait_for_activity("active")
     assert working["data"]["byHand"] is True
     await server.kill()
     await server.start()
-    done = await talk.does("idle", after=working["seq"])
+    done = await talk.wait_for_activity("idle", after=working["seq"])
     await eventually(lambda: kinds(server), ["finished"])
     assert (await items(server))[0]["seq"] == done["seq"]
 
-    await talk.types("[[work 2]]\r", n=2)
-    await talk.does("active", after=done["seq"])
+    await talk.type("[[work 2]]\r", n=2)
+    await talk.wait_for_activity("active", after=done["seq"])
     await eventually(lambda: kinds(server), [])
     await eventually(lambda: kinds(server), ["finished"])
-    end = await talk.ask("[[work 0.2]]")  # it has the turn of a prompt, and its end
+    end = await talk.run_turn("[[work 0.2]]")  # it has the turn of a prompt, and its end
     await eventually(lambda: kinds(server), ["finished"])
     assert (await items(server))[0]["seq"] == end["seq"]
 
 
 @pytest.mark.usefixtures("journal")
 async def test_the_dashboard_tells_every_change_of_the_inbox(server: Server) -> None:
-    talk = await Talk.begin(server)
+    talk = await SessionClient.begin(server)
     async with server.socket("/ws/dashboard") as ws:
 
         async def until(*wanted: str) -> None:
@@ -153,7 +155,7 @@ async def test_the_dashboard_tells_every_change_of_the_inbox(server: Server) -> 
         await until()
         await talk.prompt("[[permission]]")
         await until("permission")
-        permission = await talk.permission()
+        permission = await talk.open_permission()
         path = f"{talk.path}/permissions/{permission['id']}"
         await server.call("POST", path, 204, json={"optionId": "yes"})
         await until("finished")
@@ -167,8 +169,8 @@ def asking(**call: Any) -> dict[str, Any]:
     return {"prompts": [[{"do": "ask", "method": "session/request_permission", "params": params}]]}
 
 
-async def answered(talk: Talk) -> dict[str, Any]:
-    event = await talk.seen("permission", status="selected")
+async def answered(talk: SessionClient) -> dict[str, Any]:
+    event = await talk.wait_for_event("permission", status="selected")
     data: dict[str, Any] = event["data"]
     return data
 
@@ -181,8 +183,8 @@ async def test_s29_a_rule_answers_and_the_answer_names_it(server: Server) -> Non
     added = await server.call("POST", "/api/rules", 201, json=READING)
     assert added == READING | {"path": None, "command": None, "added": True}
     await server.restart()
-    talk = await Talk.begin(server, "reader")
-    await talk.ask("read it")
+    talk = await SessionClient.begin(server, "reader")
+    await talk.run_turn("read it")
     assert (await answered(talk))["by"] == "rule reading"
     assert [each["data"]["status"] for each in await talk.events() if each["type"] == "permission"] == [
         "pending",
@@ -195,9 +197,9 @@ async def test_s29_a_rule_answers_and_the_answer_names_it(server: Server) -> Non
 async def test_s29_what_only_looks_like_it_asks_a_person(server: Server, kind: str | None) -> None:
     await define_scripted(server, "reader", asking(**({} if kind is None else {"kind": kind})))
     await server.call("POST", "/api/rules", 201, json=READING)
-    talk = await Talk.begin(server, "reader")
+    talk = await SessionClient.begin(server, "reader")
     await talk.prompt("read it")
-    permission = await talk.permission()
+    permission = await talk.open_permission()
     path = f"{talk.path}/permissions/{permission['id']}"
     await server.call("POST", path, 204, json={"optionId": "no"})
     assert (await answered(talk))["by"] == "owner"
@@ -209,9 +211,9 @@ async def test_s29_a_question_that_only_names_a_call_asks_a_person_and_shows_it(
     ask = {"do": "ask", "method": "session/request_permission", "params": params}
     await define_scripted(server, "reader", {"prompts": [[announced, ask]]})
     await server.call("POST", "/api/rules", 201, json=READING)
-    talk = await Talk.begin(server, "reader")
+    talk = await SessionClient.begin(server, "reader")
     await talk.prompt("read it")
-    permission = await talk.permission()
+    permission = await talk.open_permission()
     assert permission["toolCall"]["kind"] == "read"
     await server.restart()
     path = f"{talk.path}/permissions/{permission['id']}"
@@ -221,9 +223,9 @@ async def test_s29_a_question_that_only_names_a_call_asks_a_person_and_shows_it(
 
 async def test_a_rule_answers_what_was_asked_before_it_was_made(server: Server) -> None:
     await define_scripted(server, "reader", asking(kind="read"))
-    talk = await Talk.begin(server, "reader")
+    talk = await SessionClient.begin(server, "reader")
     await talk.prompt("read it")
-    await talk.permission()
+    await talk.open_permission()
     await server.call("POST", "/api/rules", 201, json=READING | {"answer": "reject"})
     data = await answered(talk)
     assert (data["optionId"], data["by"]) == ("no", "rule reading")
@@ -288,7 +290,7 @@ async def test_a_person_is_told_by_webhook_and_command(server: Server, tmp_path:
         server.set(**hook.settings())
         await server.restart()
         await define_scripted(server)
-        talk = await Talk.begin(server, title="--urgent")
+        talk = await SessionClient.begin(server, title="--urgent")
         await talk.prompt("[[permission]]")
         await eventually(lambda: _count(hook), (1, 1))
         (told,) = hook.told
@@ -317,15 +319,15 @@ async def test_one_notification_a_minute_and_none_on_screen_but_approvals_always
         server.set(**hook.settings())
         await server.restart()
         await define_scripted(server)
-        watched, other = await Talk.begin(server), await Talk.begin(server)
+        watched, other = await SessionClient.begin(server), await SessionClient.begin(server)
         async with server.socket(f"/ws/session/{watched.id}") as ws:
             await look(ws, True)
-            await watched.ask("[[chunk seen]]")  # on a screen: not told
+            await watched.run_turn("[[chunk seen]]")  # on a screen: not told
             await watched.prompt("[[permission]]")  # but this is
             await eventually(lambda: _count(hook), (1, 1))
-        await other.ask("[[chunk one]]")
+        await other.run_turn("[[chunk one]]")
         await eventually(lambda: _count(hook), (2, 2))
-        await other.ask("[[chunk two]]")  # within the minute: not told
+        await other.run_turn("[[chunk two]]")  # within the minute: not told
         await other.prompt("[[permission]]")
         await eventually(lambda: _count(hook), (3, 3))
         assert [told["kind"] for told in hook.told] == ["permission", "finished", "permission"]
@@ -336,12 +338,12 @@ async def test_who_reads_along_from_a_program_is_not_told(server: Server, tmp_pa
         server.set(**hook.settings(BULLPEN_NOTIFY_PAUSE="0"))
         await server.restart()
         await define_scripted(server)
-        talk, other = await Talk.begin(server), await Talk.begin(server)
+        talk, other = await SessionClient.begin(server), await SessionClient.begin(server)
         async with Client(server.url, server.token) as client:
             async with aclosing(client.follow(talk.id, looking=True)) as events:
                 await anext(events)
-                await talk.ask("[[chunk one]]")
-                await other.ask("[[chunk elsewhere]]")
+                await talk.run_turn("[[chunk one]]")
+                await other.run_turn("[[chunk elsewhere]]")
                 await eventually(lambda: _count(hook), (1, 1))
             assert [told["sessionId"] for told in hook.told] == [other.id]
 
@@ -351,20 +353,20 @@ async def test_who_is_connected_and_does_not_look_is_told(server: Server, tmp_pa
         server.set(**hook.settings(BULLPEN_NOTIFY_PAUSE="0"))
         await server.restart()
         await define_scripted(server)
-        talk, other = await Talk.begin(server), await Talk.begin(server)
+        talk, other = await SessionClient.begin(server), await SessionClient.begin(server)
         async with server.socket(f"/ws/session/{talk.id}") as ws:
-            await talk.ask("[[chunk one]]")  # a program, or a page of old, that never said it looks
+            await talk.run_turn("[[chunk one]]")  # a program, or a page of old, that never said it looks
             await eventually(lambda: _count(hook), (1, 1))
             await look(ws, True)
-            await talk.ask("[[chunk two]]")
-            await other.ask("[[chunk elsewhere]]")
+            await talk.run_turn("[[chunk two]]")
+            await other.run_turn("[[chunk elsewhere]]")
             await eventually(lambda: _count(hook), (2, 2))
             assert hook.told[1]["sessionId"] == other.id
             await look(ws, False)  # a tab that is hidden now
-            await talk.ask("[[chunk three]]")
+            await talk.run_turn("[[chunk three]]")
             await eventually(lambda: _count(hook), (3, 3))
             await look(ws, True)
-        await talk.ask("[[chunk four]]")  # who has left looks no more
+        await talk.run_turn("[[chunk four]]")  # who has left looks no more
         await eventually(lambda: _count(hook), (4, 4))
 
 
@@ -373,12 +375,12 @@ async def test_a_guest_who_looks_keeps_nothing_from_the_others(server: Server, t
         server.set(**hook.settings())
         await server.restart()
         await define_scripted(server)
-        talk = await Talk.begin(server)
+        talk = await SessionClient.begin(server)
         share = await server.call("POST", f"{talk.path}/share", 201, json={})
         as_guest = {"Authorization": f"Bearer {share['token']}"}
         async with server.socket(f"/ws/session/{talk.id}", headers=as_guest) as ws:
             await look(ws, True)
-            await talk.ask("[[chunk done]]")
+            await talk.run_turn("[[chunk done]]")
             await eventually(lambda: _count(hook), (1, 1))
 
 
@@ -387,10 +389,10 @@ async def test_what_falls_into_the_pause_is_told_after_it(server: Server, tmp_pa
         server.set(**hook.settings(BULLPEN_NOTIFY_PAUSE="2"))
         await server.restart()
         await define_scripted(server)
-        talk = await Talk.begin(server)
-        await talk.ask("[[chunk one]]")
+        talk = await SessionClient.begin(server)
+        await talk.run_turn("[[chunk one]]")
         await eventually(lambda: _count(hook), (1, 1))
-        await talk.ask("[[chunk two]]")
+        await talk.run_turn("[[chunk two]]")
         await eventually(lambda: _count(hook), (2, 2))
         assert [told["kind"] for told in hook.told] == ["finished", "finished"]
 
@@ -400,12 +402,12 @@ async def test_what_is_answered_in_time_is_not_told(server: Server, tmp_path: Pa
         server.set(**hook.settings(BULLPEN_NOTIFY_AFTER="5"))
         await server.restart()
         await define_scripted(server)
-        quick, slow = await Talk.begin(server), await Talk.begin(server)
+        quick, slow = await SessionClient.begin(server), await SessionClient.begin(server)
         await quick.prompt("[[permission]]")
-        permission = await quick.permission()
+        permission = await quick.open_permission()
         path = f"{quick.path}/permissions/{permission['id']}"
         await server.call("POST", path, 204, json={"optionId": "yes"})
-        await quick.seen("turn_end")
+        await quick.wait_for_event("turn_end")
         await server.call("POST", f"{quick.path}/seen", 204)
         await slow.prompt("[[permission]]")
         await eventually(lambda: _count(hook), (1, 1))

@@ -1,7 +1,7 @@
 """GET …/messages: the conversation as rows (R14, R15, R18, R34)."""
 
 from support.server import Server
-from support.talk import Talk, define_scripted
+from support.session_client import SessionClient, define_scripted
 
 NOBODY = "00000000-0000-4000-8000-000000000000"
 
@@ -32,9 +32,9 @@ async def test_since_gives_only_what_is_later(server: Server) -> None:
 
 async def test_of_more_than_the_limit_the_first_or_the_newest_are_given(server: Server) -> None:
     await define_scripted(server)
-    talk = await Talk.begin(server)
+    talk = await SessionClient.begin(server)
     for word in ("one", "two"):
-        await talk.ask(f"[[chunk {word}]]")
+        await talk.run_turn(f"[[chunk {word}]]")
 
     async def texts(query: str) -> list[str]:
         found = (await server.call("GET", f"{talk.path}/messages?{query}"))["messages"]

@@ -10,11 +10,11 @@ from fastapi.routing import APIRoute
 
 from bullpen.web.app import every_route
 from support.pictures import png
+from support.registered_repository import RegisteredRepository as Registered
 from support.repositories import Repo
 from support.scripted_agent.journal import prompts_in
 from support.server import Server
-from support.talk import Talk, define_scripted
-from support.worktrees import House as Registered
+from support.session_client import SessionClient, define_scripted
 from web.people import bearer, bearing, new_code, stranger
 from web.repeats import DoneOnce, Post, send_again_and_again
 
@@ -173,7 +173,7 @@ class House:
         assert "only-one-2" not in self.registered.repo.git("branch")
 
     async def _restored(self, _: Any) -> None:
-        assert (await self.registered.look())["trash"] == []
+        assert (await self.registered.get())["trash"] == []
 
     async def _one_token(self, answer: Any) -> None:
         tokens = (await self.server.call("GET", "/api/tokens"))["tokens"]
@@ -213,7 +213,7 @@ class Agents:
         Repo(self.server.workspace)
         self.journal = await define_scripted(self.server)
         await self._teach_login()
-        begin = [await Talk.begin(self.server) for _ in range(5)]
+        begin = [await SessionClient.begin(self.server) for _ in range(5)]
         self.quiet, self.asking, self.wondering, self.busy, self.stopping = begin
         return [
             *self._of_quiet(),
@@ -235,7 +235,7 @@ class Agents:
 
     def _of_quiet(self) -> list[Post]:
         async def prompted(_: Any) -> None:
-            await self.quiet.seen("turn_end")
+            await self.quiet.wait_for_event("turn_end")
             assert prompts_in(self.journal).count("[[chunk once]]") == 1
 
         async def commented(_: Any) -> None:
@@ -283,9 +283,9 @@ class Agents:
             Post(f"{of_worker}/questions", f"{this}/questions", {"message": "why?"}, asked_once),
         ]
 
-    async def _answer(self, talk: Talk, kind: str, body: dict[str, Any]) -> Post:
+    async def _answer(self, talk: SessionClient, kind: str, body: dict[str, Any]) -> Post:
         await talk.prompt(f"[[{kind}]]")
-        asked = (await talk.seen(kind, status="pending"))["data"]["id"]
+        asked = (await talk.wait_for_event(kind, status="pending"))["data"]["id"]
 
         async def answered(_: Any) -> None:
             states = [each["data"]["status"] for each in await talk.events() if each["type"] == kind]
@@ -297,7 +297,7 @@ class Agents:
     async def _of_queue(self) -> list[Post]:
         busy = self.busy
         await busy.prompt("[[wait_cancel]]")
-        await busy.seen("turn_start")
+        await busy.wait_for_event("turn_start")
         items = {}
         for message in ("a", "b", "c", "[[sleep 60]]"):
             items[message] = (
@@ -309,7 +309,7 @@ class Agents:
             assert [item["message"] for item in queue["messages"]] == ["a", "c", "b", "only one"]
 
         async def sent(_: Any) -> None:
-            await busy.seen("user_prompt", text="[[sleep 60]]")
+            await busy.wait_for_event("user_prompt", text="[[sleep 60]]")
             assert prompts_in(self.journal).count("[[sleep 60]]") == 1
 
         moved, now = f"/queue/{items['c']}/move", f"/queue/{items['[[sleep 60]]']}/send-now"
@@ -324,7 +324,7 @@ class Agents:
     async def _of_stopping(self) -> list[Post]:
         talk = self.stopping
         await talk.prompt("[[wait_cancel]]")
-        await talk.seen("turn_start")
+        await talk.wait_for_event("turn_start")
         worker = await talk.worker()
 
         async def stopped(_: Any) -> None:
@@ -347,7 +347,11 @@ class Agents:
 
 
 def _of_session(
-    talk: Talk, path: str, body: dict[str, Any] | bytes | None, done_once: DoneOnce, route: str | None = None
+    talk: SessionClient,
+    path: str,
+    body: dict[str, Any] | bytes | None,
+    done_once: DoneOnce,
+    route: str | None = None,
 ) -> Post:
     return Post(f"/api/sessions/{{session_id}}{route or path}", f"{talk.path}{path}", body, done_once)
 

@@ -9,7 +9,7 @@ import pytest_asyncio
 
 from support.repositories import Repo
 from support.server import Server
-from support.talk import Talk, define_scripted
+from support.session_client import SessionClient, define_scripted
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -17,10 +17,10 @@ ANSWER = "The last answer of coder:\n\n{}"
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def talk(house: Server) -> AsyncIterator[Talk]:
+async def talk(house: Server) -> AsyncIterator[SessionClient]:
     """A session with a coder and a critic."""
     await define_scripted(house)
-    talk = Talk(house, await house.new_session())
+    talk = SessionClient(house, await house.new_session())
     for role in ("coder", "critic"):
         body = {"type": "agent", "agentId": "scripted", "role": role}
         worker = await house.call("POST", f"{talk.path}/workers", 201, json=body)
@@ -29,13 +29,13 @@ async def talk(house: Server) -> AsyncIterator[Talk]:
     await house.call("DELETE", talk.path)
 
 
-async def worker_id(talk: Talk, role: str) -> str:
+async def worker_id(talk: SessionClient, role: str) -> str:
     workers = (await talk.server.call("GET", f"{talk.path}/workers"))["workers"]
     return next(str(worker["id"]) for worker in workers if worker["role"] == role)
 
 
 async def pass_on(
-    talk: Talk, source: dict[str, str], text: str = "", expect: int = 202, **more: Any
+    talk: SessionClient, source: dict[str, str], text: str = "", expect: int = 202, **more: Any
 ) -> dict[str, Any]:
     """Tells the critic what another said."""
     body: dict[str, Any] = {"role": "critic", "from": source, **more}
@@ -43,15 +43,15 @@ async def pass_on(
     return answer
 
 
-async def heard(talk: Talk, prompt_id: str) -> dict[str, Any]:
-    event = await talk.seen("user_prompt", promptId=prompt_id)
+async def heard(talk: SessionClient, prompt_id: str) -> dict[str, Any]:
+    event = await talk.wait_for_event("user_prompt", promptId=prompt_id)
     data: dict[str, Any] = event["data"]
     return data
 
 
-async def test_the_last_answer_reaches_another_agent_with_its_origin(talk: Talk) -> None:
-    await talk.ask("[[chunk first]]", role="coder")
-    await talk.ask("[[chunk 'second ']] [[thought aside]] [[chunk half]]", role="coder")
+async def test_the_last_answer_reaches_another_agent_with_its_origin(talk: SessionClient) -> None:
+    await talk.run_turn("[[chunk first]]", role="coder")
+    await talk.run_turn("[[chunk 'second ']] [[thought aside]] [[chunk half]]", role="coder")
     sent = await pass_on(talk, {"role": "coder"}, "look at this")
     told = await heard(talk, sent["promptId"])
     assert told["text"] == "look at this\n\n" + ANSWER.format("second half")
@@ -61,37 +61,37 @@ async def test_the_last_answer_reaches_another_agent_with_its_origin(talk: Talk)
     assert told["from"] in [message["content"].get("from") for message in messages]
 
 
-async def test_what_still_grows_is_not_passed_on(talk: Talk) -> None:
-    await talk.ask("[[chunk done]]", role="coder")
+async def test_what_still_grows_is_not_passed_on(talk: SessionClient) -> None:
+    await talk.run_turn("[[chunk done]]", role="coder")
     await talk.prompt("[[chunk unfinished]] [[wait_cancel]]", role="coder")
-    await talk.seen("agent_message", text="unfinished")
+    await talk.wait_for_event("agent_message", text="unfinished")
     sent = await pass_on(talk, {"workerId": await worker_id(talk, "coder")})
     assert (await heard(talk, sent["promptId"]))["text"] == ANSWER.format("done")
 
 
-async def test_an_agent_that_has_ended_has_its_say_still(talk: Talk) -> None:
-    await talk.ask("[[chunk 'famous last words']]", role="coder")
+async def test_an_agent_that_has_ended_has_its_say_still(talk: SessionClient) -> None:
+    await talk.run_turn("[[chunk 'famous last words']]", role="coder")
     coder = await worker_id(talk, "coder")
     await talk.server.call("DELETE", f"{talk.path}/workers/{coder}")
     sent = await pass_on(talk, {"workerId": coder})
     assert (await heard(talk, sent["promptId"]))["text"] == ANSWER.format("famous last words")
 
 
-async def test_it_waits_in_the_queue_as_it_was_when_it_was_sent(talk: Talk) -> None:
-    await talk.ask("[[chunk early]]", role="coder")
+async def test_it_waits_in_the_queue_as_it_was_when_it_was_sent(talk: SessionClient) -> None:
+    await talk.run_turn("[[chunk early]]", role="coder")
     await talk.prompt("[[sleep 1]]", role="critic")
     sent = await pass_on(talk, {"role": "coder"})
     assert sent["queued"]
-    added = await talk.seen("queue_added", id=sent["promptId"])
-    await talk.ask("[[chunk late]]", role="coder")
+    added = await talk.wait_for_event("queue_added", id=sent["promptId"])
+    await talk.run_turn("[[chunk late]]", role="coder")
     told = await heard(talk, sent["promptId"])
     assert (told["text"], told["from"]) == (ANSWER.format("early"), added["data"]["from"])
 
 
-async def test_the_same_request_again_is_the_same_prompt_whatever_was_said_since(talk: Talk) -> None:
-    await talk.ask("[[chunk before]]", role="coder")
+async def test_the_same_request_again_is_the_same_prompt_whatever_was_said_since(talk: SessionClient) -> None:
+    await talk.run_turn("[[chunk before]]", role="coder")
     first = await pass_on(talk, {"role": "coder"}, promptId="once")
-    await talk.ask("[[chunk after]]", role="coder")
+    await talk.run_turn("[[chunk after]]", role="coder")
     assert await pass_on(talk, {"role": "coder"}, promptId="once") == first
     refused = await pass_on(talk, {"role": "critic"}, expect=409, promptId="once")
     assert refused["error"] == "conflict"
@@ -108,7 +108,7 @@ async def test_the_same_request_again_is_the_same_prompt_whatever_was_said_since
     ],
 )
 async def test_what_cannot_be_passed_on_is_refused_with_a_reason(
-    talk: Talk, source: dict[str, str], status: int, words: str
+    talk: SessionClient, source: dict[str, str], status: int, words: str
 ) -> None:
     refused = await pass_on(talk, source, "x", status)
     assert words in refused["message"]
@@ -119,7 +119,7 @@ async def test_what_an_agent_has_changed_reaches_another_as_it_was_when_it_was_s
 ) -> None:
     repo = Repo(house.workspace / tmp_path.name)
     await define_scripted(house)
-    talk = await Talk.begin(house, locationPath=str(repo.path))
+    talk = await SessionClient.begin(house, locationPath=str(repo.path))
     source = {"role": "scripted", "what": "diff"}
     refused = await pass_on(talk, source, "review", 409, role="scripted")
     assert refused["message"] == "nothing has changed in the workspace of scripted"
@@ -136,8 +136,8 @@ async def test_what_an_agent_has_changed_reaches_another_as_it_was_when_it_was_s
     await house.call("DELETE", talk.path)
 
 
-async def test_an_answer_far_back_in_a_long_log_is_found(talk: Talk) -> None:
-    await talk.ask("[[chunk needle]]", role="coder")
-    await talk.ask("[[stream n=2500]]", role="critic")
+async def test_an_answer_far_back_in_a_long_log_is_found(talk: SessionClient) -> None:
+    await talk.run_turn("[[chunk needle]]", role="coder")
+    await talk.run_turn("[[stream n=2500]]", role="critic")
     sent = await pass_on(talk, {"role": "coder"})
     assert (await heard(talk, sent["promptId"]))["text"] == ANSWER.format("needle")

@@ -11,9 +11,9 @@ import psutil
 import pytest
 import pytest_asyncio
 
-from support.relay import RelayClient, relay
+from support.relay_client import RelayClient, open_relay
 from support.server import Server
-from support.talk import define_scripted
+from support.session_client import define_scripted
 from web.people import bearer
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -25,23 +25,23 @@ STUBBORN = {"agent": {"ignore_term": True, "ignore_eof": True}}
 @pytest_asyncio.fixture(loop_scope="session")
 async def client(house: Server) -> AsyncIterator[RelayClient]:
     await define_scripted(house)
-    async with relay(house) as this:
+    async with open_relay(house) as this:
         yield this
         if (await this.session())["status"] == "active":
-            await this.end()
+            await this.terminate_session()
 
 
 async def test_r55_a_session_may_have_no_agents_and_end(client: RelayClient) -> None:
     assert await client.agents() == {}
-    assert (await client.end())["agentsTerminated"] == 0
+    assert (await client.terminate_session())["agentsTerminated"] == 0
 
 
 async def test_r56_of_many_who_want_one_role_at_once_one_gets_it(client: RelayClient) -> None:
     fields = {"role": "auth", "workspace": client.workspace("auth"), "agentId": "scripted"}
     for _ in range(10):
-        await client.ask("agent:spawn", **fields)
-    await client.ask("agent:list")
-    await client.told("agent:list")
+        await client.send("agent:spawn", **fields)
+    await client.send("agent:list")
+    await client.wait_for_notice("agent:list")
     refused = [notice for notice in client.notices if notice["type"] == "error"]
     assert [notice["error"] for notice in refused] == ["conflict"] * 9
     assert len((await client.session())["workers"]) == 1
@@ -54,19 +54,19 @@ async def test_r57_a_spawn_that_makes_no_sense_is_refused(
     client: RelayClient, fields: dict[str, Any]
 ) -> None:
     fields = {"role": "auth", "workspace": client.workspace("auth"), **fields}
-    assert (await client.refused("agent:spawn", **fields))["error"] == "invalid"
+    assert (await client.expect_error("agent:spawn", **fields))["error"] == "invalid"
     assert await client.agents() == {}
 
 
 async def test_r57_a_session_that_has_ended_takes_no_agents(client: RelayClient) -> None:
-    await client.end()
-    refused = await client.refused("agent:spawn", role="auth", workspace=client.workspace("auth"))
+    await client.terminate_session()
+    refused = await client.expect_error("agent:spawn", role="auth", workspace=client.workspace("auth"))
     assert refused["error"] == "conflict"
 
 
 async def test_r58_an_agent_is_spawning_before_it_is_active(client: RelayClient) -> None:
     await define_scripted(client.server, "slow", SLOW)
-    await client.ask("agent:spawn", role="auth", workspace=client.workspace("auth"), agentId="slow")
+    await client.send("agent:spawn", role="auth", workspace=client.workspace("auth"), agentId="slow")
     await client.until_state("auth", "SPAWNING")
     await client.terminate("auth")
 
@@ -74,13 +74,13 @@ async def test_r58_an_agent_is_spawning_before_it_is_active(client: RelayClient)
 async def test_r59_a_role_that_failed_can_be_tried_again_with_anything(client: RelayClient) -> None:
     body = {"name": "Gone", "kind": "acp", "command": ["/nonexistent/agent"]}
     await client.server.call("PUT", "/api/agents/gone", 200, json=body)
-    await client.ask("agent:spawn", role="auth", workspace=client.workspace("auth"), agentId="gone")
-    await client.told("error", role="auth")
+    await client.send("agent:spawn", role="auth", workspace=client.workspace("auth"), agentId="gone")
+    await client.wait_for_notice("error", role="auth")
     assert await client.states() == {"auth": "FAILED"}
     await client.spawn("auth", workspace=client.workspace("elsewhere"))
     assert [notice["type"] for notice in client.notices].count("agent:terminated") == 0
     assert (await client.agents())["auth"]["workspace"] == client.workspace("elsewhere")
-    await client.say("auth", "[[chunk here]]", "here")
+    await client.exchange("auth", "[[chunk here]]", "here")
 
 
 async def test_r60_a_workspace_we_make_is_for_its_owner_and_group(client: RelayClient) -> None:
@@ -93,8 +93,8 @@ async def test_r60_a_workspace_is_never_made_through_a_link_that_leads_out(clien
     outside = client.server.home.parent / "outside"
     outside.mkdir(exist_ok=True)
     (client.server.workspace / "way-out").symlink_to(outside)
-    await client.ask("agent:spawn", role="out", workspace=client.workspace("way-out/new"))
-    assert "outside" in (await client.told("error", role="out"))["message"]
+    await client.send("agent:spawn", role="out", workspace=client.workspace("way-out/new"))
+    assert "outside" in (await client.wait_for_notice("error", role="out"))["message"]
     assert list(outside.iterdir()) == []
     worker = (await client.session())["workers"][0]
     path = f"/api/sessions/{client.session_id}/workers/{worker['id']}"
@@ -107,10 +107,14 @@ async def test_r61_notices_have_these_names_and_these_fields(client: RelayClient
     told = [
         client.notices[0],
         await client.spawn("auth"),
-        await client.refused("agent:message", role="nobody", content="x"),
+        await client.expect_error("agent:message", role="nobody", content="x"),
     ]
-    await client.ask("agent:message", role="auth", content="[[chunk hello]]")
-    told += [await client.told("agent:response"), await client.terminate("auth"), await client.end()]
+    await client.send("agent:message", role="auth", content="[[chunk hello]]")
+    told += [
+        await client.wait_for_notice("agent:response"),
+        await client.terminate("auth"),
+        await client.terminate_session(),
+    ]
     fields = {notice.pop("type"): sorted(set(notice) - {"id"}) for notice in told}
     assert fields == {
         "session:created": ["sessionId", "timestamp"],
@@ -124,24 +128,24 @@ async def test_r61_notices_have_these_names_and_these_fields(client: RelayClient
 
 async def test_r62_a_message_needs_an_active_agent(client: RelayClient) -> None:
     await define_scripted(client.server, "slow", SLOW)
-    await client.ask("agent:spawn", role="auth", workspace=client.workspace("auth"), agentId="slow")
-    refused = await client.refused("agent:message", role="auth", content="hello")
+    await client.send("agent:spawn", role="auth", workspace=client.workspace("auth"), agentId="slow")
+    refused = await client.expect_error("agent:message", role="auth", content="hello")
     assert (refused["error"], "spawning" in refused["message"]) == ("conflict", True)
     await client.terminate("auth")
 
 
 async def test_r62_what_is_said_to_a_busy_agent_waits_its_turn(client: RelayClient) -> None:
     await client.spawn("auth")
-    await client.ask("agent:message", role="auth", content="[[chunk one]] [[sleep 0.5]]")
-    await client.ask("agent:message", role="auth", content="[[chunk two]]")
+    await client.send("agent:message", role="auth", content="[[chunk one]] [[sleep 0.5]]")
+    await client.send("agent:message", role="auth", content="[[chunk two]]")
     said = ""
     while said != "onetwo":
         assert "onetwo".startswith(said)
-        said += (await client.told("agent:response"))["content"]
+        said += (await client.wait_for_notice("agent:response"))["content"]
 
 
 async def test_r63_agents_are_listed_and_got_over_rest_too(client: RelayClient) -> None:
-    await client.spawned("auth", "db")
+    await client.spawn_all("auth", "db")
     path = f"/api/sessions/{client.session_id}/workers"
     listed = (await client.server.call("GET", path))["workers"]
     assert [(worker["role"], worker["state"]) for worker in listed] == [("auth", "active"), ("db", "active")]
@@ -150,8 +154,8 @@ async def test_r63_agents_are_listed_and_got_over_rest_too(client: RelayClient) 
 
 
 async def test_r64_ending_a_session_twice_is_fine(client: RelayClient) -> None:
-    await client.end()
-    assert (await client.end())["agentsTerminated"] == 0
+    await client.terminate_session()
+    assert (await client.terminate_session())["agentsTerminated"] == 0
 
 
 async def test_r65_all_are_asked_to_end_before_one_that_will_not_is_killed(client: RelayClient) -> None:
@@ -161,7 +165,7 @@ async def test_r65_all_are_asked_to_end_before_one_that_will_not_is_killed(clien
     script.write_text("trap 'date +%s%N >> $1.asked' TERM HUP\ntouch $1.up\nwhile :; do sleep 0.1; done\n")
     names = [place / name for name in ("first", "second", "third")]
     workers = [await terminal_with(client, each.name, f"exec bash {script} {each}", each) for each in names]
-    await client.end()
+    await client.terminate_session()
     assert not any(psutil.pid_exists(worker["pid"]) for worker in workers)
     asked = [int(each.with_suffix(".asked").read_text().split()[0]) for each in names]
     assert max(asked) - min(asked) < 5e9
@@ -171,35 +175,35 @@ async def test_r65_an_agent_that_will_not_close_keeps_nobody_waiting(client: Rel
     await define_scripted(client.server, "stubborn", STUBBORN)
     await client.spawn("stubborn", agentId="stubborn")
     await client.spawn("auth")
-    await client.ask("agent:terminate", role="stubborn")
-    await client.say("auth", "[[chunk meanwhile]]", "meanwhile")
+    await client.send("agent:terminate", role="stubborn")
+    await client.exchange("auth", "[[chunk meanwhile]]", "meanwhile")
     assert "agent:terminated" not in [notice["type"] for notice in client.notices]
-    await client.told("agent:terminated", role="stubborn")
+    await client.wait_for_notice("agent:terminated", role="stubborn")
 
 
 async def test_r66_a_workspace_stays_when_its_session_ends(client: RelayClient) -> None:
     await client.spawn("auth")
     kept = Path(client.workspace("auth")) / "work"
     kept.write_text("done")
-    await client.end()
+    await client.terminate_session()
     assert kept.read_text() == "done"
 
 
 async def test_r67_a_session_ended_right_after_a_spawn_leaves_nothing(client: RelayClient) -> None:
     for role in ("auth", "db", "tests"):
-        await client.ask("agent:spawn", role=role, workspace=client.workspace(role), agentId="scripted")
-    await client.end()
+        await client.send("agent:spawn", role=role, workspace=client.workspace(role), agentId="scripted")
+    await client.terminate_session()
     session = await client.session()
     assert {worker["state"] for worker in session["workers"]} == {"terminated"}
     assert [each for each in await client.pids() if each is None] == []
 
 
 async def test_r68_a_crash_is_told_once_and_only_of_its_own_agent(client: RelayClient) -> None:
-    await client.spawned("auth", "db")
+    await client.spawn_all("auth", "db")
     before = (await client.session())["workers"][1]
-    await client.ask("agent:message", role="auth", content="[[stderr out-of-luck]] [[exit 3]]")
-    await client.told("error", role="auth")
-    await client.say("db", "[[chunk fine]]", "fine")
+    await client.send("agent:message", role="auth", content="[[stderr out-of-luck]] [[exit 3]]")
+    await client.wait_for_notice("error", role="auth")
+    await client.exchange("db", "[[chunk fine]]", "fine")
     after = (await client.session())["workers"][1]
     assert (after["pid"], after["run"], after["state"]) == (before["pid"], 1, "active")
     assert [notice["type"] for notice in client.notices].count("error") == 1
@@ -207,10 +211,10 @@ async def test_r68_a_crash_is_told_once_and_only_of_its_own_agent(client: RelayC
 
 async def test_r69_many_clients_drive_one_session_and_all_are_told(client: RelayClient) -> None:
     async def one(number: int) -> list[str]:
-        async with relay(client.server, client.session_id) as other:
+        async with open_relay(client.server, client.session_id) as other:
             await other.agents()
             await other.spawn(f"agent-{number}")
-            await other.say(f"agent-{number}", f"[[chunk answer-{number}]]", f"answer-{number}")
+            await other.exchange(f"agent-{number}", f"[[chunk answer-{number}]]", f"answer-{number}")
             await other.terminate(f"agent-{number}")
             return [notice["type"] for notice in other.notices]
 
@@ -219,7 +223,7 @@ async def test_r69_many_clients_drive_one_session_and_all_are_told(client: Relay
     while {n.get("role") for n in client.notices if n["type"] == "agent:terminated"} < {
         f"agent-{number}" for number in range(4)
     }:
-        await client.told("agent:terminated")
+        await client.wait_for_notice("agent:terminated")
     assert await client.agents() == {}
 
 
@@ -227,39 +231,39 @@ async def test_r69_many_sessions_at_once_are_told_only_of_their_own(house: Serve
     await define_scripted(house)
 
     async def one(number: int) -> None:
-        async with relay(house) as mine:
+        async with open_relay(house) as mine:
             await mine.spawn("auth")
-            await mine.say("auth", f"[[chunk own-{number}]]", f"own-{number}")
-            await mine.end()
+            await mine.exchange("auth", f"[[chunk own-{number}]]", f"own-{number}")
+            await mine.terminate_session()
             assert {notice.get("sessionId", mine.session_id) for notice in mine.notices} == {mine.session_id}
 
     await asyncio.gather(*(one(number) for number in range(3)))
 
 
 async def test_a_socket_has_one_live_session(client: RelayClient) -> None:
-    assert (await client.refused("session:create"))["error"] == "conflict"
-    async with relay(client.server) as other:
-        refused = await client.refused("agent:list", sessionId=other.session_id)
+    assert (await client.expect_error("session:create"))["error"] == "conflict"
+    async with open_relay(client.server) as other:
+        refused = await client.expect_error("agent:list", sessionId=other.session_id)
         assert (refused["error"], client.session_id in refused["message"]) == ("conflict", True)
-        await other.end()
+        await other.terminate_session()
 
 
 async def test_a_session_outlives_its_socket_and_is_taken_up_by_another(client: RelayClient) -> None:
-    async with relay(client.server) as first:
+    async with open_relay(client.server) as first:
         await first.spawn("auth")
         session_id = first.session_id
-    async with relay(client.server, session_id) as second:
+    async with open_relay(client.server, session_id) as second:
         assert await second.states() == {"auth": "ACTIVE"}
-        await second.say("auth", "[[chunk still here]]", "still here")
-        await second.end()
+        await second.exchange("auth", "[[chunk still here]]", "still here")
+        await second.terminate_session()
 
 
 async def test_who_may_only_view_sees_but_orders_nothing(client: RelayClient) -> None:
     view = await bearer(client.server, "view")
-    async with relay(client.server, client.session_id, headers=view) as viewer:
+    async with open_relay(client.server, client.session_id, headers=view) as viewer:
         assert await viewer.agents() == {}
         await client.spawn("auth")
-        await viewer.told("agent:ready", role="auth")
+        await viewer.wait_for_notice("agent:ready", role="auth")
         for type, fields in {
             "session:create": {},
             "agent:spawn": {"role": "x", "workspace": client.workspace("x")},
@@ -267,14 +271,14 @@ async def test_who_may_only_view_sees_but_orders_nothing(client: RelayClient) ->
             "agent:terminate": {"role": "auth"},
             "session:terminate": {},
         }.items():
-            assert (await viewer.refused(type, **fields))["error"] == "forbidden"
+            assert (await viewer.expect_error(type, **fields))["error"] == "forbidden"
     assert await client.states() == {"auth": "ACTIVE"}
 
 
 async def test_nonsense_is_answered_and_the_socket_stays(client: RelayClient) -> None:
     for type, fields in [("agent:dance", {}), ("agent:spawn", {"role": 7}), ("agent:message", {})]:
-        assert (await client.refused(type, **fields))["error"] == "invalid"
-    assert (await client.refused("agent:list", sessionId="nobody"))["error"] == "not_found"
+        assert (await client.expect_error(type, **fields))["error"] == "invalid"
+    assert (await client.expect_error("agent:list", sessionId="nobody"))["error"] == "not_found"
     assert await client.agents() == {}
 
 
@@ -289,8 +293,8 @@ async def test_three_kinds_of_agents_share_a_session_and_nothing_else(client: Re
     await client.spawn("crashing", agentId="crashing")
     before = await facts_of(client)
 
-    await client.ask("agent:message", role="crashing", content="[[crash]]")
-    await client.told("error", role="crashing")
+    await client.send("agent:message", role="crashing", content="[[crash]]")
+    await client.wait_for_notice("error", role="crashing")
     after = await facts_of(client)
     assert (after["acp"], after["pty"]) == (before["acp"], before["pty"])
     assert (await client.session())["status"] == "active"
@@ -298,9 +302,9 @@ async def test_three_kinds_of_agents_share_a_session_and_nothing_else(client: Re
     await client.spawn("crashing", agentId="crashing")
     again = (await facts_of(client))["crashing"]
     assert (again["id"], again["run"]) == (before["crashing"]["id"], 2)
-    await client.say("crashing", "[[chunk back]]", "back")
+    await client.exchange("crashing", "[[chunk back]]", "back")
 
-    assert (await client.end())["agentsTerminated"] == 3
+    assert (await client.terminate_session())["agentsTerminated"] == 3
     ended = (await client.session())["workers"]
     assert not any(psutil.pid_exists(worker["pid"]) for worker in ended)
 

@@ -15,7 +15,7 @@ import pytest_asyncio
 from bullpen.wire.event_lines import event_lines, read_line
 from support.repositories import Repo
 from support.server import Server
-from support.talk import Talk
+from support.session_client import SessionClient
 from web.people import Headers, bearer
 from web.test_export import exported, put
 
@@ -262,12 +262,12 @@ async def test_an_agent_does_not_go_back_to_a_conversation_of_an_imported_record
     server: Server, free: Server
 ) -> None:
     session = await server.new_session(agentId="demo")
-    elsewhere = await Talk(server, session).seen("agent_session")
+    elsewhere = await SessionClient(server, session).wait_for_event("agent_session")
     await server.call("POST", f"/api/sessions/{session['id']}/complete")
     assert (await put(free, session["id"], await exported(server, session["id"])))[0] == 201
     await free.call("POST", "/api/roots", 201, json={"path": str(server.workspace)})
     body = {"locationPath": str(server.workspace), "agentId": "demo", "continueConversation": True}
-    begun = await Talk(free, await free.new_session(**body)).seen("agent_session")
+    begun = await SessionClient(free, await free.new_session(**body)).wait_for_event("agent_session")
     assert begun["data"]["how"] == "new"
     assert begun["data"]["acpSessionId"] != elsewhere["data"]["acpSessionId"]
 

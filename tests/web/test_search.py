@@ -8,7 +8,7 @@ from typing import Any
 
 from support.commands import Bullpen
 from support.server import Server
-from support.talk import Talk, define_scripted
+from support.session_client import SessionClient, define_scripted
 
 
 async def found(server: Server, count: int, **query: Any) -> list[dict[str, Any]]:
@@ -22,8 +22,8 @@ async def found(server: Server, count: int, **query: Any) -> list[dict[str, Any]
 
 async def test_b6_what_was_said_is_found_and_leads_to_its_moment(server: Server) -> None:
     await define_scripted(server)
-    talk = await Talk.begin(server, title="needle hunt")
-    await talk.ask("[[chunk needle]] [[chunk -work]]")
+    talk = await SessionClient.begin(server, title="needle hunt")
+    await talk.run_turn("[[chunk needle]] [[chunk -work]]")
     await server.kill()  # whatever is not indexed yet is at the next start
     await server.start()
     results = await found(server, 3, q="needle")

@@ -8,7 +8,7 @@ import pytest
 import pytest_asyncio
 
 from support.server import Server
-from support.talk import Talk, define_scripted
+from support.session_client import SessionClient, define_scripted
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -16,34 +16,34 @@ SECONDS = 30.0
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def talk(house: Server) -> AsyncIterator[Talk]:
+async def talk(house: Server) -> AsyncIterator[SessionClient]:
     await define_scripted(house)
-    talk = Talk(house, await house.new_session(title="seed 000"))
+    talk = SessionClient(house, await house.new_session(title="seed 000"))
     yield talk
     await house.call("DELETE", talk.path)
 
 
-async def new_agent(talk: Talk, role: str) -> str:
+async def new_agent(talk: SessionClient, role: str) -> str:
     body = {"type": "agent", "agentId": "scripted", "role": role}
     worker_id: str = (await talk.server.call("POST", f"{talk.path}/workers", 201, json=body))["id"]
     return worker_id
 
 
-async def reads(talk: Talk, worker_id: str, word: str) -> None:
+async def reads(talk: SessionClient, worker_id: str, word: str) -> None:
     async with asyncio.timeout(SECONDS):
         while (await talk.server.call("GET", f"{talk.path}/workers/{worker_id}"))["status"] != word:
             await asyncio.sleep(0.02)
 
 
 async def test_r1_each_agent_has_one_record_with_its_process_its_connection_and_its_output(
-    talk: Talk,
+    talk: SessionClient,
 ) -> None:
     ids = {role: await new_agent(talk, role) for role in ("first", "second")}
     for role, worker_id in ids.items():
         await reads(talk, worker_id, "connected")
         prompted = await talk.prompt(f"[[chunk I am the {role}]]", role=role)
-        start = await talk.seen("turn_start", promptId=prompted["promptId"])
-        await talk.seen("turn_end", after=start["seq"])
+        start = await talk.wait_for_event("turn_start", promptId=prompted["promptId"])
+        await talk.wait_for_event("turn_end", after=start["seq"])
     records = {
         each["role"]: each for each in (await talk.server.call("GET", f"{talk.path}/workers"))["workers"]
     }
@@ -56,7 +56,7 @@ async def test_r1_each_agent_has_one_record_with_its_process_its_connection_and_
     }
 
 
-async def test_r3_the_six_words_of_an_agent_are_readable(talk: Talk) -> None:
+async def test_r3_the_six_words_of_an_agent_are_readable(talk: SessionClient) -> None:
     assert (await talk.server.call("GET", f"{talk.path}/workers"))["workers"] == []  # idle: nobody works
     await define_scripted(talk.server, "slow", {"on": {"initialize": [{"do": "silent"}]}})
     body = {"type": "agent", "agentId": "slow", "role": "slow"}
@@ -65,7 +65,7 @@ async def test_r3_the_six_words_of_an_agent_are_readable(talk: Talk) -> None:
     agent = await new_agent(talk, "agent")
     await reads(talk, agent, "connected")
     await talk.prompt("[[permission]]", role="agent")
-    await talk.permission()
+    await talk.open_permission()
     await reads(talk, agent, "running")
     await talk.server.call("DELETE", f"{talk.path}/workers/{agent}")
     await reads(talk, agent, "exited")

@@ -17,10 +17,10 @@ from sqlalchemy import create_engine, inspect
 from bullpen import config
 from bullpen.domain.states import SessionStatus
 from bullpen.store import schema
-from support.quiet_house import QuietHouse, turn, until
 from support.scripted_agent.journal import message_of, read_journal
 from support.server import Server, end_processes_of
-from support.talk import Talk, define_scripted
+from support.server_without_web import ServerWithoutWeb, run_turn, until
+from support.session_client import SessionClient, define_scripted
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -46,13 +46,13 @@ async def repository(desk: Server) -> dict[str, Any]:
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def talk(desk: Server, repository: dict[str, Any]) -> AsyncIterator[Talk]:
+async def talk(desk: Server, repository: dict[str, Any]) -> AsyncIterator[SessionClient]:
     """A session of the repository whose agent is ready."""
     session = await desk.call(
         "POST", "/api/sessions", 201, json={"repoId": repository["id"], "agentId": "scripted"}
     )
-    this = Talk(desk, session)
-    await this.seen("agent_session")
+    this = SessionClient(desk, session)
+    await this.wait_for_event("agent_session")
     yield this
     await desk.call("DELETE", this.path, 200)
 
@@ -65,13 +65,13 @@ async def register(server: Server, name: str) -> dict[str, Any]:
     return made
 
 
-async def messages(talk: Talk, **params: str) -> list[dict[str, Any]]:
+async def messages(talk: SessionClient, **params: str) -> list[dict[str, Any]]:
     listed = await talk.server.call("GET", f"{talk.path}/messages", 200, params=params)
     found: list[dict[str, Any]] = listed["messages"]
     return found
 
 
-async def contents(talk: Talk, role: str, type: str) -> list[dict[str, Any]]:
+async def contents(talk: SessionClient, role: str, type: str) -> list[dict[str, Any]]:
     return [
         each["content"]
         for each in await messages(talk)
@@ -91,7 +91,7 @@ def is_time(text: str) -> bool:
 
 
 async def test_r13_a_session_row_has_its_id_repository_status_and_times(
-    talk: Talk, repository: dict[str, Any]
+    talk: SessionClient, repository: dict[str, Any]
 ) -> None:
     with sqlite3.connect(f"file:{talk.server.home}/bullpen.db?mode=ro", uri=True) as database:
         row = database.execute(
@@ -104,8 +104,8 @@ async def test_r13_a_session_row_has_its_id_repository_status_and_times(
     assert ("repositories", "repo_id", "id") in [key[2:5] for key in keys]
 
 
-async def test_r14_a_message_row_has_its_id_session_role_content_and_time(talk: Talk) -> None:
-    await talk.ask("[[chunk hello]] [[plan one]]")
+async def test_r14_a_message_row_has_its_id_session_role_content_and_time(talk: SessionClient) -> None:
+    await talk.run_turn("[[chunk hello]] [[plan one]]")
     told = await messages(talk)
     assert {message["role"] for message in told} == {"user", "agent", "system"}
     for message in told:
@@ -117,10 +117,10 @@ async def test_r14_a_message_row_has_its_id_session_role_content_and_time(talk: 
 
 
 async def test_r15_a_session_comes_with_its_messages_in_order_and_its_repository(
-    talk: Talk, repository: dict[str, Any]
+    talk: SessionClient, repository: dict[str, Any]
 ) -> None:
     for word in ("one", "two"):
-        await talk.ask(f"[[chunk {word}]]")
+        await talk.run_turn(f"[[chunk {word}]]")
     detail = await talk.server.call("GET", talk.path, 200)
     assert detail["repo"] == repository
     assert detail["messages"] == await messages(talk)
@@ -140,15 +140,15 @@ async def test_r15_a_session_remembers_a_repository_that_was_forgotten(desk: Ser
 # Status
 
 
-async def test_r16_an_active_session_takes_prompts_and_follows_activity(talk: Talk) -> None:
+async def test_r16_an_active_session_takes_prompts_and_follows_activity(talk: SessionClient) -> None:
     before = await talk.server.call("GET", talk.path)
-    await talk.ask("[[chunk x]]")
+    await talk.run_turn("[[chunk x]]")
     after = await talk.server.call("GET", talk.path)
     assert (before["status"], after["status"]) == ("active", "active")
     assert after["updatedAt"] > before["updatedAt"]
 
 
-async def test_r17_a_completed_session_takes_no_prompt_and_says_its_status(talk: Talk) -> None:
+async def test_r17_a_completed_session_takes_no_prompt_and_says_its_status(talk: SessionClient) -> None:
     session = await talk.server.call("POST", f"{talk.path}/complete", 200)
     assert (session["status"], session["endReason"]) == ("completed", "user_request")
     assert session["metadata"]["reason"] == "user_request"
@@ -161,7 +161,7 @@ async def test_r17_a_completed_session_takes_no_prompt_and_says_its_status(talk:
     assert "completed" in refused["message"]
 
 
-async def test_r18_a_cancelled_session_says_why_in_a_system_message(talk: Talk) -> None:
+async def test_r18_a_cancelled_session_says_why_in_a_system_message(talk: SessionClient) -> None:
     session = await talk.server.call("DELETE", talk.path, 200)
     assert (session["status"], session["live"]) == ("cancelled", False)
     assert "cancelled" in (await contents(talk, "system", "text"))[-1]["text"]
@@ -170,8 +170,8 @@ async def test_r18_a_cancelled_session_says_why_in_a_system_message(talk: Talk) 
 
 async def test_r19_an_agent_that_cannot_work_ends_its_session_with_the_details(desk: Server) -> None:
     await define_scripted(desk, "broken", {"start": ["stderr text=no-key", "exit code=7"]})
-    talk = Talk(desk, await desk.new_session(agentId="broken"))
-    await talk.seen("session_end", status="error")
+    talk = SessionClient(desk, await desk.new_session(agentId="broken"))
+    await talk.wait_for_event("session_end", status="error")
     session = await desk.call("GET", talk.path)
     assert (session["status"], session["endReason"]) == ("error", "error")
     last = session["messages"][-1]
@@ -194,7 +194,7 @@ async def test_r20_the_list_is_the_newest_first_without_messages_twenty_a_page(d
     assert second["sessions"][0]["id"] == made[0]
 
 
-async def test_r21_the_list_can_be_of_one_repository(talk: Talk, repository: dict[str, Any]) -> None:
+async def test_r21_the_list_can_be_of_one_repository(talk: SessionClient, repository: dict[str, Any]) -> None:
     other = await talk.server.new_session()
     listed = await talk.server.call("GET", "/api/sessions", 200, params={"repoId": repository["id"]})
     ids = [each["id"] for each in listed["sessions"]]
@@ -240,7 +240,7 @@ async def test_r23_a_repository_that_was_moved_out_of_the_root_takes_no_session(
 
 
 async def test_r24_the_agent_starts_in_its_workspace_and_that_is_logged(
-    talk: Talk, repository: dict[str, Any]
+    talk: SessionClient, repository: dict[str, Any]
 ) -> None:
     worker = await talk.worker()
     assert Path(f"/proc/{worker['pid']}/cwd").readlink() == Path(repository["path"])
@@ -270,27 +270,27 @@ async def test_r25_an_escape_is_refused_and_logged_as_a_security_event(desk: Ser
 # What messages look like
 
 
-async def test_r26_what_the_user_said_is_text(talk: Talk) -> None:
-    await talk.ask("fix the build")
+async def test_r26_what_the_user_said_is_text(talk: SessionClient) -> None:
+    await talk.run_turn("fix the build")
     assert await contents(talk, "user", "text") == [{"type": "text", "text": "fix the build"}]
 
 
-async def test_r27_what_the_agent_said_is_text_that_may_be_partial(talk: Talk) -> None:
-    await talk.ask("[[chunk Hel]] [[sleep 0.2]] [[chunk lo]]")
+async def test_r27_what_the_agent_said_is_text_that_may_be_partial(talk: SessionClient) -> None:
+    await talk.run_turn("[[chunk Hel]] [[sleep 0.2]] [[chunk lo]]")
     said = await contents(talk, "agent", "text")
     assert "".join(each["text"] for each in said) == "Hello"
     assert [each["partial"] for each in said] == [*[True] * (len(said) - 1), False]
 
 
-async def test_r28_a_plan_has_steps(talk: Talk) -> None:
-    await talk.ask("[[plan 'look mend']]")
+async def test_r28_a_plan_has_steps(talk: SessionClient) -> None:
+    await talk.run_turn("[[plan 'look mend']]")
     (plan,) = await contents(talk, "system", "plan")
     assert [step["content"] for step in plan["steps"]] == ["look", "mend"]
 
 
-async def test_r29_a_tool_has_its_name_arguments_and_result(talk: Talk) -> None:
+async def test_r29_a_tool_has_its_name_arguments_and_result(talk: SessionClient) -> None:
     call = '[[tool toolCallId=c title=grep \'rawInput={"q":"x"}\' status=in_progress]]'
-    await talk.ask(call + "[[tool_update toolCallId=c status=completed 'rawOutput={\"hits\":2}']]")
+    await talk.run_turn(call + "[[tool_update toolCallId=c status=completed 'rawOutput={\"hits\":2}']]")
     announced, finished = await contents(talk, "system", "tool")
     assert (announced["tool"], announced["args"], announced["result"]) == ("grep", {"q": "x"}, None)
     assert (finished["tool"], finished["args"], finished["result"]) == ("grep", {"q": "x"}, {"hits": 2})
@@ -317,27 +317,27 @@ async def test_r31_the_list_says_how_many_there_are_and_which_these_are(desk: Se
     assert page["total"] >= 3
 
 
-async def test_r32_a_session_is_shown_and_one_that_is_not_is_404(talk: Talk) -> None:
+async def test_r32_a_session_is_shown_and_one_that_is_not_is_404(talk: SessionClient) -> None:
     detail = await talk.server.call("GET", talk.path, 200)
     assert {"id", "repoId", "status", "createdAt", "updatedAt", "messages", "repo"} <= set(detail)
     missing = await talk.server.call("GET", f"/api/sessions/{NOBODY}", 404)
     assert missing["error"] == "not_found"
 
 
-async def test_r33_a_prompt_is_accepted_at_once(talk: Talk) -> None:
+async def test_r33_a_prompt_is_accepted_at_once(talk: SessionClient) -> None:
     prompted = await talk.prompt("[[wait_cancel]]")
     assert set(prompted) == {"promptId", "seq", "queued"}
     assert (await messages(talk))[-1]["content"] == {"type": "text", "text": "[[wait_cancel]]"}
     assert not [event for event in await talk.events() if event["type"] == "turn_end"]
     await talk.server.call("POST", f"{talk.path}/cancel", 204)
-    await talk.seen("turn_end", stopReason="cancelled")
+    await talk.wait_for_event("turn_end", stopReason="cancelled")
     assert (await contents(talk, "system", "text"))[-1]["text"] == "the turn was cancelled"
 
 
-async def test_r34_messages_can_be_asked_for_since_a_time(talk: Talk) -> None:
-    await talk.ask("[[chunk one]]")
+async def test_r34_messages_can_be_asked_for_since_a_time(talk: SessionClient) -> None:
+    await talk.run_turn("[[chunk one]]")
     before = await messages(talk)
-    await talk.ask("[[chunk two]]")
+    await talk.run_turn("[[chunk two]]")
     later = await messages(talk, since=before[-1]["timestamp"])
     assert before + later == await messages(talk)
     assert "two" in "".join(each["content"].get("text", "") for each in later)
@@ -345,7 +345,9 @@ async def test_r34_messages_can_be_asked_for_since_a_time(talk: Talk) -> None:
     assert wrong["error"] == "invalid"
 
 
-async def test_r35_delete_cancels_the_turn_ends_the_agent_and_answers_with_the_session(talk: Talk) -> None:
+async def test_r35_delete_cancels_the_turn_ends_the_agent_and_answers_with_the_session(
+    talk: SessionClient,
+) -> None:
     await talk.prompt("[[wait_cancel]]")
     pid = (await talk.worker())["pid"]
     session = await talk.server.call("DELETE", talk.path, 200)
@@ -364,7 +366,7 @@ async def test_r35_delete_cancels_the_turn_ends_the_agent_and_answers_with_the_s
 
 
 async def test_r36_one_session_too_many_is_told_to_come_again(desk: Server) -> None:
-    made = [await Talk.begin(desk) for _ in range(LIMIT)]
+    made = [await SessionClient.begin(desk) for _ in range(LIMIT)]
     body = {"locationPath": str(desk.workspace), "agentId": "scripted"}
     refused = await desk.http.post("/api/sessions", json=body)
     assert (refused.status_code, refused.headers["retry-after"]) == (429, "60")
@@ -377,9 +379,9 @@ async def test_r36_one_session_too_many_is_told_to_come_again(desk: Server) -> N
 
 
 async def test_r37_a_freed_slot_can_be_used_and_that_is_logged(desk: Server) -> None:
-    made = [await Talk.begin(desk) for _ in range(LIMIT)]
+    made = [await SessionClient.begin(desk) for _ in range(LIMIT)]
     await desk.call("POST", f"{made[0].path}/complete", 200)
-    made.append(await Talk.begin(desk))
+    made.append(await SessionClient.begin(desk))
     told = [line for line in desk.output().splitlines() if "a slot is free" in line]
     assert made[0].id in told[-1]
     for each in made:
@@ -390,15 +392,15 @@ async def test_r37_a_freed_slot_can_be_used_and_that_is_logged(desk: Server) -> 
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def sleepy_house(tmp_path: Path) -> AsyncIterator[QuietHouse]:
-    house = QuietHouse(tmp_path, idle_seconds=1.0)
-    house.define()
+async def sleepy_house(tmp_path: Path) -> AsyncIterator[ServerWithoutWeb]:
+    house = ServerWithoutWeb(tmp_path, idle_seconds=1.0)
+    house.define_agent()
     async with house.open():
         yield house
     await asyncio.to_thread(end_processes_of, house.home)
 
 
-async def test_r38_an_idle_session_is_cancelled_and_completed(sleepy_house: QuietHouse) -> None:
+async def test_r38_an_idle_session_is_cancelled_and_completed(sleepy_house: ServerWithoutWeb) -> None:
     session = await sleepy_house.session("scripted")
     snapshot = await until(session, lambda s: s.status is not SessionStatus.ACTIVE)
     assert snapshot.status is SessionStatus.COMPLETED
@@ -410,10 +412,10 @@ async def test_r38_an_idle_session_is_cancelled_and_completed(sleepy_house: Quie
     assert message_of(records[-1])["method"] == "session/cancel"
 
 
-async def test_r39_activity_resets_the_idle_time(sleepy_house: QuietHouse) -> None:
+async def test_r39_activity_resets_the_idle_time(sleepy_house: ServerWithoutWeb) -> None:
     session = await sleepy_house.session("scripted")
     for _ in range(4):
-        await turn(session, "[[sleep 0.4]]")  # longer in all than an idle session lives
+        await run_turn(session, "[[sleep 0.4]]")  # longer in all than an idle session lives
         assert session.snapshot.status is SessionStatus.ACTIVE
     await until(session, lambda s: s.end_reason == "idle_timeout")
 

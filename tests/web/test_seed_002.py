@@ -19,7 +19,7 @@ from bullpen.wire.browser import session_json
 from support.pictures import png
 from support.scripted_agent.journal import message_of, read_journal
 from support.server import Server
-from support.talk import Talk, define_scripted
+from support.session_client import SessionClient, define_scripted
 from web.people import bearer
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -51,16 +51,16 @@ async def desk(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Server
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def talk(desk: Server) -> Talk:
-    return await Talk.begin(desk)
+async def talk(desk: Server) -> SessionClient:
+    return await SessionClient.begin(desk)
 
 
-async def end(talk: Talk) -> dict[str, Any]:
+async def end(talk: SessionClient) -> dict[str, Any]:
     ended: dict[str, Any] = await talk.server.call("POST", f"{talk.path}/complete", 200)
     return ended
 
 
-async def recorded(talk: Talk) -> Path:
+async def recorded(talk: SessionClient) -> Path:
     """Where the recording is, once it holds all that has happened."""
     place = talk.server.home / "recordings" / talk.id
     head = (await talk.server.call("GET", talk.path))["lastSeq"]
@@ -87,7 +87,7 @@ def plain(told: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 class Observer:
     """Somebody who watches a session; `events` is all they have seen."""
 
-    def __init__(self, talk: Talk, after: int = 0) -> None:
+    def __init__(self, talk: SessionClient, after: int = 0) -> None:
         self.events: list[dict[str, Any]] = []
         self._talk = talk
         self._after = after
@@ -107,8 +107,8 @@ class Observer:
 # The recorder
 
 
-async def test_r44_a_session_has_a_directory_with_its_events_and_its_metadata(talk: Talk) -> None:
-    await talk.ask("[[chunk hello]]")
+async def test_r44_a_session_has_a_directory_with_its_events_and_its_metadata(talk: SessionClient) -> None:
+    await talk.run_turn("[[chunk hello]]")
     place = await recorded(talk)
     assert {path.name for path in place.iterdir()} == {"events.jsonl", "metadata.json"}
     told = plain(lines(place))
@@ -116,17 +116,17 @@ async def test_r44_a_session_has_a_directory_with_its_events_and_its_metadata(ta
     assert (metadata(place)["id"], metadata(place)["completed"]) == (talk.id, False)
 
 
-async def test_r45_every_type_of_event_of_the_seed_is_recorded(talk: Talk) -> None:
+async def test_r45_every_type_of_event_of_the_seed_is_recorded(talk: SessionClient) -> None:
     place = talk.server.workspace / "r45"
     place.mkdir()
     (place / "seen.txt").write_text("x")
     steps = "[[thought hm]] [[chunk hello]] [[plan one]] [[tool]] [[read r45/seen.txt]]"
-    await talk.ask(f"{steps} [[write path=r45/made.txt content=y]]")
+    await talk.run_turn(f"{steps} [[write path=r45/made.txt content=y]]")
     await talk.prompt("[[permission]] [[read /etc/hostname]]")
-    permission = await talk.permission()
+    permission = await talk.open_permission()
     path = f"{talk.path}/permissions/{permission['id']}"
     await talk.server.call("POST", path, 204, json={"optionId": "yes"})
-    refused = await talk.seen("error")
+    refused = await talk.wait_for_event("error")
     assert "/etc/hostname" in refused["data"]["message"]
     await end(talk)
     told = lines(await recorded(talk))
@@ -134,7 +134,7 @@ async def test_r45_every_type_of_event_of_the_seed_is_recorded(talk: Talk) -> No
     assert all({"seq", "type", "timestamp", "data"} <= set(line) for line in told)
 
 
-async def test_r46_its_end_marks_a_recording_completed(talk: Talk) -> None:
+async def test_r46_its_end_marks_a_recording_completed(talk: SessionClient) -> None:
     assert metadata(await recorded(talk))["completed"] is False
     ended = await end(talk)
     said = metadata(await recorded(talk))
@@ -145,8 +145,8 @@ async def test_r46_its_end_marks_a_recording_completed(talk: Talk) -> None:
 # The player
 
 
-async def test_r47_a_player_goes_on_looks_ahead_seeks_and_goes_back(talk: Talk) -> None:
-    await talk.ask("[[stream n=3]] [[tool]]")
+async def test_r47_a_player_goes_on_looks_ahead_seeks_and_goes_back(talk: SessionClient) -> None:
+    await talk.run_turn("[[stream n=3]] [[tool]]")
     await end(talk)
     player = ReplayPlayer.open(await recorded(talk))
     events = await talk.events()
@@ -167,8 +167,8 @@ async def test_r47_a_player_goes_on_looks_ahead_seeks_and_goes_back(talk: Talk) 
     player.close()
 
 
-async def test_r47_it_plays_in_the_real_timing_and_at_other_speeds(talk: Talk) -> None:
-    await talk.ask("[[stream n=5 delay=0.05]]")
+async def test_r47_it_plays_in_the_real_timing_and_at_other_speeds(talk: SessionClient) -> None:
+    await talk.run_turn("[[stream n=5 delay=0.05]]")
     player = ReplayPlayer.open(await recorded(talk))
     times = [moment.time for moment in player]
     for speed in (1.0, 4.0):
@@ -186,8 +186,8 @@ async def test_r47_it_plays_in_the_real_timing_and_at_other_speeds(talk: Talk) -
     player.close()
 
 
-async def test_what_was_played_adds_up_to_the_live_session(talk: Talk) -> None:
-    await talk.ask("[[chunk a]] [[plan one]] [[tool]]")
+async def test_what_was_played_adds_up_to_the_live_session(talk: SessionClient) -> None:
+    await talk.run_turn("[[chunk a]] [[plan one]] [[tool]]")
     for message in ("[[chunk b]]", "[[chunk c]]"):
         await talk.server.call("POST", f"{talk.path}/queue/pause")
         await talk.server.call("POST", f"{talk.path}/queue", 201, json={"message": message})
@@ -221,16 +221,18 @@ def _who_says(*words: str) -> list[str]:
 # Observers
 
 
-async def test_r49_an_observer_gets_every_event_with_its_seq(talk: Talk) -> None:
+async def test_r49_an_observer_gets_every_event_with_its_seq(talk: SessionClient) -> None:
     observer = Observer(talk)
-    turn, _ = await asyncio.gather(talk.ask("[[stream n=20]] [[plan one]] [[tool]]"), observer.until(1))
+    turn, _ = await asyncio.gather(talk.run_turn("[[stream n=20]] [[plan one]] [[tool]]"), observer.until(1))
     seen = await observer.until(turn["seq"])
     assert [event["seq"] for event in seen] == list(range(1, turn["seq"] + 1))
     assert seen == (await talk.events())[: turn["seq"]]
 
 
-async def test_r50_the_same_session_and_seq_are_the_same_event_everywhere_for_ever(talk: Talk) -> None:
-    turn = await talk.ask("[[stream n=5]]")
+async def test_r50_the_same_session_and_seq_are_the_same_event_everywhere_for_ever(
+    talk: SessionClient,
+) -> None:
+    turn = await talk.run_turn("[[stream n=5]]")
     before = await talk.events()
     place = await recorded(talk)
     exported = (await talk.server.http.get(f"{talk.path}/export?format=jsonl")).text.splitlines()
@@ -244,30 +246,30 @@ async def test_r50_the_same_session_and_seq_are_the_same_event_everywhere_for_ev
     assert (await talk.events())[: len(before)] == before
 
 
-async def test_r51_a_client_says_the_last_seq_it_saw_and_gets_the_rest(talk: Talk) -> None:
-    turn = await talk.ask("[[stream n=5]]")
+async def test_r51_a_client_says_the_last_seq_it_saw_and_gets_the_rest(talk: SessionClient) -> None:
+    turn = await talk.run_turn("[[stream n=5]]")
     for after in (0, 1, turn["seq"] // 2, turn["seq"] - 1):
         seen = await Observer(talk, after).until(turn["seq"])
         assert [event["seq"] for event in seen] == list(range(after + 1, turn["seq"] + 1))
 
 
-async def test_r52_many_observers_at_once_see_the_same(talk: Talk) -> None:
+async def test_r52_many_observers_at_once_see_the_same(talk: SessionClient) -> None:
     observers = [Observer(talk) for _ in range(12)]
     async with asyncio.TaskGroup() as tasks:
         for observer in observers:
             tasks.create_task(observer.until(2))
-        turn = await talk.ask("[[stream n=30]]")
+        turn = await talk.run_turn("[[stream n=30]]")
     seen = await asyncio.gather(*(observer.until(turn["seq"]) for observer in observers))
     assert all(each == seen[0] for each in seen)
     assert seen[0] == (await talk.events())[: turn["seq"]]
 
 
-async def test_r53_a_session_runs_with_no_observer(talk: Talk) -> None:
+async def test_r53_a_session_runs_with_no_observer(talk: SessionClient) -> None:
     async with talk.server.socket(f"/ws/session/{talk.id}"):
         await talk.prompt("[[sleep 0.2]] [[chunk alone]]")
-        await talk.seen("turn_start")
-    await talk.seen("turn_end")
-    assert await talk.said() == "alone"
+        await talk.wait_for_event("turn_start")
+    await talk.wait_for_event("turn_end")
+    assert await talk.agent_text() == "alone"
 
 
 # The message queue
@@ -279,7 +281,7 @@ LONG = "please " * 20 + "fix the build"
 class Queue:
     """The queue of a session, as a client uses it."""
 
-    def __init__(self, talk: Talk) -> None:
+    def __init__(self, talk: SessionClient) -> None:
         self.talk = talk
         self._path = f"{talk.path}/queue"
 
@@ -302,7 +304,7 @@ class Queue:
         return items
 
     async def titled(self, item: dict[str, Any]) -> str:
-        event = await self.talk.seen("queue_titled", id=item["id"])
+        event = await self.talk.wait_for_event("queue_titled", id=item["id"])
         assert [each["title"] for each in await self.items() if each["id"] == item["id"]] == [
             event["data"]["title"]
         ]
@@ -316,19 +318,21 @@ async def with_titles(desk: Server, agent_id: str, *program: str) -> Queue:
     (command,) = [each["command"] for each in agents if each["id"] == agent_id]
     body = {"name": "T", "kind": "acp", "command": command, "titleCommand": list(program)}
     await desk.call("PUT", f"/api/agents/{agent_id}", 200, json=body)
-    queue = Queue(await Talk.begin(desk, agent_id))
+    queue = Queue(await SessionClient.begin(desk, agent_id))
     await queue.order("pause")
     return queue
 
 
-async def test_r54_notices_have_the_names_of_the_seed_and_its_order(talk: Talk) -> None:
+async def test_r54_notices_have_the_names_of_the_seed_and_its_order(talk: SessionClient) -> None:
     queue = Queue(talk)
     await queue.order("pause")
     one, two = [await queue.add(f"[[chunk {word}]]") for word in ("one", "two")]
     await queue.order(f"{two['id']}/move", direction="up")
     await queue.edit(one, message="[[chunk edited]]")
     await queue.order("resume")
-    end = await talk.seen("turn_end", after=(await talk.seen("user_prompt", promptId=one["id"]))["seq"])
+    end = await talk.wait_for_event(
+        "turn_end", after=(await talk.wait_for_event("user_prompt", promptId=one["id"]))["seq"]
+    )
     notices = await notices_until(talk, end["seq"])
     told = [notice for notice in notices if notice["message_id"] == one["id"]]
     assert [(notice["type"], notice.get("action")) for notice in told] == [
@@ -343,10 +347,10 @@ async def test_r54_notices_have_the_names_of_the_seed_and_its_order(talk: Talk) 
     assert [notice["message_id"] for notice in notices if notice["type"] == "queue_reordered"] == [two["id"]]
     assert [each["session_id"] for each in notices] == [talk.id] * len(notices)
     assert [each["seq"] for each in notices] == sorted({each["seq"] for each in notices})
-    assert await talk.said() == "twoedited"
+    assert await talk.agent_text() == "twoedited"
 
 
-async def notices_until(talk: Talk, seq: int) -> list[dict[str, Any]]:
+async def notices_until(talk: SessionClient, seq: int) -> list[dict[str, Any]]:
     """All that is told of the queue up to an event, also to one who comes late."""
     notices, head = [], 0
     async with talk.server.socket(f"/ws/session/{talk.id}") as ws, asyncio.timeout(30):
@@ -380,20 +384,20 @@ async def test_r54_an_agent_that_gives_no_title_leaves_the_first_words(desk: Ser
     assert title.endswith("…")
 
 
-async def test_r54_what_is_scheduled_waits_for_its_time_and_lets_the_others_by(talk: Talk) -> None:
+async def test_r54_what_is_scheduled_waits_for_its_time_and_lets_the_others_by(talk: SessionClient) -> None:
     queue = Queue(talk)
     late = await queue.add("[[chunk late]]", scheduled_time="2999-01-01T00:00:00Z")
     assert late["scheduled_time"] == "2999-01-01T00:00:00.000Z"
     soon = (datetime.now(UTC) + timedelta(seconds=1.5)).isoformat()
     timed = await queue.add("[[chunk timed]]", scheduled_time=soon)
     now = await queue.add("[[chunk now]]")
-    await talk.seen("user_prompt", promptId=now["id"])
-    sent = await talk.seen("user_prompt", promptId=timed["id"])
+    await talk.wait_for_event("user_prompt", promptId=now["id"])
+    sent = await talk.wait_for_event("user_prompt", promptId=timed["id"])
     assert datetime.fromisoformat(sent["timestamp"]) >= datetime.fromisoformat(timed["scheduled_time"])
     assert (await talk.prompt("[[chunk at-once]]"))["queued"] in (True, False)
     assert [item["id"] for item in await queue.items() if item["scheduled_time"]] == [late["id"]]
     await queue.edit(late, scheduled_time=None)
-    await talk.seen("user_prompt", promptId=late["id"])
+    await talk.wait_for_event("user_prompt", promptId=late["id"])
     for wrong in ("tomorrow", "2999-01-01T00:00:00"):
         body = {"message": "x", "scheduled_time": wrong}
         await talk.server.call("POST", f"{talk.path}/queue", 400, json=body)
@@ -401,26 +405,26 @@ async def test_r54_what_is_scheduled_waits_for_its_time_and_lets_the_others_by(t
 
 async def test_r54_attachments_reach_the_agent_with_their_message(desk: Server) -> None:
     journal = await define_scripted(desk, "looker")
-    talk = await Talk.begin(desk, "looker")
+    talk = await SessionClient.begin(desk, "looker")
     image = (await desk.http.post(f"{talk.path}/images", content=png())).json()
     item = await Queue(talk).add("", image_ids=[image["id"]])
-    prompt = await talk.seen("user_prompt", promptId=item["id"])
+    prompt = await talk.wait_for_event("user_prompt", promptId=item["id"])
     assert prompt["data"]["imageIds"] == [image["id"]]
-    await talk.seen("turn_end")
+    await talk.wait_for_event("turn_end")
     got = [message_of(record) for record in read_journal(journal) if record["dir"] == "in"]
     (content,) = [each["params"]["prompt"] for each in got if each.get("method") == "session/prompt"]
     assert [part["type"] for part in content if part["type"] == "image"] == ["image"]
 
 
-async def test_r54_a_post_wakes_an_agent_that_is_not_running(talk: Talk) -> None:
-    await talk.ask("[[chunk here]]")
+async def test_r54_a_post_wakes_an_agent_that_is_not_running(talk: SessionClient) -> None:
+    await talk.run_turn("[[chunk here]]")
     await talk.prompt("[[exit code=3]]")
-    await talk.seen("worker_failed")
+    await talk.wait_for_event("worker_failed")
     await talk.prompt("x", expect=409)
     item = await Queue(talk).add("[[chunk back]]")
-    prompt = await talk.seen("user_prompt", promptId=item["id"])
-    await talk.seen("turn_end", after=prompt["seq"])
-    assert ((await talk.worker())["run"], await talk.said()) == (2, "hereback")
+    prompt = await talk.wait_for_event("user_prompt", promptId=item["id"])
+    await talk.wait_for_event("turn_end", after=prompt["seq"])
+    assert ((await talk.worker())["run"], await talk.agent_text()) == (2, "hereback")
 
 
 # S-28
@@ -433,10 +437,10 @@ async def test_s28_a_permission_shows_what_it_is_for_and_is_answered_once_from_t
     ask = {"do": "ask", "method": "session/request_permission", "params": params, "wait": False}
     pretend = {"do": "tool_update", "toolCallId": HIDDEN["toolCallId"], "rawInput": {"command": ["ls"]}}
     journal = await define_scripted(desk, "sly", {"prompts": [[ask, pretend, {"do": "wait_cancel"}]]})
-    talk = await Talk.begin(desk, "sly")
+    talk = await SessionClient.begin(desk, "sly")
     await talk.prompt("go")
-    await talk.seen("tool_call_update")  # what the agent says of it later changes nothing
-    permission = await talk.permission()
+    await talk.wait_for_event("tool_call_update")  # what the agent says of it later changes nothing
+    permission = await talk.open_permission()
     assert permission["toolCall"] == HIDDEN
     path, body = f"{talk.path}/permissions/{permission['id']}", {"optionId": "yes"}
     devices = [await bearer(desk, scope="operate") for _ in range(2)]
@@ -445,7 +449,7 @@ async def test_s28_a_permission_shows_what_it_is_for_and_is_answered_once_from_t
     )
     assert sorted(answer.status_code for answer in answers) == [204, 409, 409, 409]
     await desk.call("POST", f"{talk.path}/cancel", 204)
-    await talk.seen("turn_end", stopReason="cancelled")
+    await talk.wait_for_event("turn_end", stopReason="cancelled")
     late = await desk.http.post(path, json=body, headers=devices[0])
     assert (late.status_code, late.json()["error"]) == (409, "conflict")
     states = [each["data"] for each in await talk.events() if each["type"] == "permission"]
@@ -458,10 +462,10 @@ async def test_s28_a_permission_shows_what_it_is_for_and_is_answered_once_from_t
     assert outcomes == [{"outcome": "selected", "optionId": "yes"}]
 
 
-async def test_s28_an_answer_that_comes_when_the_turn_is_over_is_refused(talk: Talk) -> None:
+async def test_s28_an_answer_that_comes_when_the_turn_is_over_is_refused(talk: SessionClient) -> None:
     await talk.prompt("[[permission]]")
-    permission = await talk.permission()
+    permission = await talk.open_permission()
     await talk.server.call("POST", f"{talk.path}/cancel", 204)
-    await talk.seen("turn_end", stopReason="cancelled")
+    await talk.wait_for_event("turn_end", stopReason="cancelled")
     path = f"{talk.path}/permissions/{permission['id']}"
     await talk.server.call("POST", path, 409, json={"optionId": "yes"})

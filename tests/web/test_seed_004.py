@@ -14,20 +14,22 @@ from websockets.exceptions import ConnectionClosed
 from bullpen.domain.commands import WORKER_TYPES
 from support.commands import Bullpen
 from support.server import Server
-from support.talk import Talk, define_scripted
+from support.session_client import SessionClient, define_scripted
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def talk(house: Server) -> AsyncIterator[Talk]:
+async def talk(house: Server) -> AsyncIterator[SessionClient]:
     await define_scripted(house)
-    talk = await Talk.begin(house, title="seed 004")
+    talk = await SessionClient.begin(house, title="seed 004")
     yield talk
     await house.call("DELETE", talk.path)
 
 
-async def frames(talk: Talk, worker_id: str, *sent: dict[str, Any], until: str) -> list[dict[str, Any]]:
+async def frames(
+    talk: SessionClient, worker_id: str, *sent: dict[str, Any], until: str
+) -> list[dict[str, Any]]:
     """All a terminal's socket says until a frame of a type comes."""
     seen: list[dict[str, Any]] = []
     async with talk.server.socket(f"/ws/session/{talk.id}/worker/{worker_id}?format=json") as ws:
@@ -43,15 +45,15 @@ async def test_r71_there_are_four_types_of_workers() -> None:
     assert set(WORKER_TYPES) == {"agent", "terminal", "diff", "markdown"}
 
 
-async def test_r72_an_acp_agents_activity_follows_its_conversation(talk: Talk) -> None:
+async def test_r72_an_acp_agents_activity_follows_its_conversation(talk: SessionClient) -> None:
     await talk.prompt("[[permission]]")
-    permission = await talk.permission()
+    permission = await talk.open_permission()
     assert (await talk.worker())["activity"] == "asking"
     await talk.server.call(
         "POST", f"{talk.path}/permissions/{permission['id']}", 204, json={"optionId": "yes"}
     )
-    end = await talk.seen("turn_end")
-    await talk.seen("worker_activity", after=end["seq"] - 1, activity="idle")
+    end = await talk.wait_for_event("turn_end")
+    await talk.wait_for_event("worker_activity", after=end["seq"] - 1, activity="idle")
     assert (await talk.worker())["activity"] == "idle"
 
 
@@ -68,7 +70,7 @@ async def mortal(tmp_path: Path) -> AsyncIterator[Server]:
 async def test_r73_sessions_and_workers_survive_a_restart_of_the_server(mortal: Server) -> None:
     server = mortal
     await define_scripted(server)
-    talk = await Talk.begin(server)
+    talk = await SessionClient.begin(server)
     terminal = await server.new_terminal(talk.id)
     before = (await server.call("GET", f"{talk.path}/workers"))["workers"]
     await server.restart()
@@ -79,7 +81,9 @@ async def test_r73_sessions_and_workers_survive_a_restart_of_the_server(mortal: 
     assert psutil.pid_exists(terminal["pid"])
 
 
-async def test_r74_r76_r77_a_reload_finds_the_screen_and_what_is_typed_is_put_out(talk: Talk) -> None:
+async def test_r74_r76_r77_a_reload_finds_the_screen_and_what_is_typed_is_put_out(
+    talk: SessionClient,
+) -> None:
     terminal = await talk.server.new_terminal(talk.id, role="reload")
     typed = {"type": "input", "data": "stty size; echo he''llo; exit\r"}
     first = await frames(
@@ -94,25 +98,25 @@ async def test_r74_r76_r77_a_reload_finds_the_screen_and_what_is_typed_is_put_ou
     assert "hello" in reloaded[0]["data"]
 
 
-async def test_r75_the_sockets_have_these_addresses(talk: Talk) -> None:
+async def test_r75_the_sockets_have_these_addresses(talk: SessionClient) -> None:
     terminal = await talk.server.new_terminal(talk.id, role="addressed")
     assert (await frames(talk, terminal["id"], until="history"))[-1]["type"] == "history"
     async with talk.server.socket("/ws/dashboard") as ws:
         assert json.loads(await ws.recv())["type"] == "sessions"
 
 
-async def test_r78_a_living_agent_is_restarted_with_its_conversation_or_without(talk: Talk) -> None:
-    await talk.ask("[[chunk remembered]]")
+async def test_r78_a_living_agent_is_restarted_with_its_conversation_or_without(talk: SessionClient) -> None:
+    await talk.run_turn("[[chunk remembered]]")
     before = await talk.worker()
     await talk.server.call("POST", f"{talk.path}/restart", 200, json={"continueConversation": True})
-    resumed = await talk.seen("agent_session", how="resume")
+    resumed = await talk.wait_for_event("agent_session", how="resume")
     assert not psutil.pid_exists(before["pid"])
     await talk.server.call("POST", f"{talk.path}/restart", 200, json={"continueConversation": False})
-    await talk.seen("agent_session", after=resumed["seq"], how="new")
+    await talk.wait_for_event("agent_session", after=resumed["seq"], how="new")
     assert (await talk.worker())["run"] == 3
 
 
-async def test_r79_workers_are_listed_with_their_pids_and_deleted(talk: Talk) -> None:
+async def test_r79_workers_are_listed_with_their_pids_and_deleted(talk: SessionClient) -> None:
     terminal = await talk.server.new_terminal(talk.id, role="listed")
     workers = (await talk.server.call("GET", f"{talk.path}/workers"))["workers"]
     assert all(psutil.pid_exists(worker["pid"]) for worker in workers)
@@ -123,18 +127,20 @@ async def test_r79_workers_are_listed_with_their_pids_and_deleted(talk: Talk) ->
 
 
 async def test_r80_an_agent_id_makes_the_primary_worker_which_may_continue_a_conversation(
-    talk: Talk,
+    talk: SessionClient,
 ) -> None:
-    before = await talk.seen("agent_session")
-    other = Talk(talk.server, await talk.server.new_session(agentId="scripted", continueConversation=True))
+    before = await talk.wait_for_event("agent_session")
+    other = SessionClient(
+        talk.server, await talk.server.new_session(agentId="scripted", continueConversation=True)
+    )
     worker = await other.worker()
     assert (worker["type"], worker["agentId"]) == ("agent", "scripted")
-    continued = await other.seen("agent_session", how="continue")
+    continued = await other.wait_for_event("agent_session", how="continue")
     assert continued["data"]["acpSessionId"] == before["data"]["acpSessionId"]
     await talk.server.call("DELETE", other.path)
 
 
-async def test_r81_any_agent_of_a_session_is_restarted_while_it_lives(talk: Talk) -> None:
+async def test_r81_any_agent_of_a_session_is_restarted_while_it_lives(talk: SessionClient) -> None:
     body = {"type": "agent", "agentId": "scripted", "role": "second"}
     second = await talk.server.call("POST", f"{talk.path}/workers", 201, json=body)
     second = await talk.server.worker_in(talk.id, second["id"], "active")
@@ -143,7 +149,7 @@ async def test_r81_any_agent_of_a_session_is_restarted_while_it_lives(talk: Talk
     await talk.server.call("POST", path, 200, json={"continueConversation": False})
     again = await talk.server.worker_in(talk.id, second["id"], "active")
     assert (again["run"], again["pid"] != second["pid"]) == (2, True)
-    reset = await talk.seen("conversation_reset")
+    reset = await talk.wait_for_event("conversation_reset")
     assert reset["workerId"] == second["id"]
     bullpen = Bullpen(talk.server.environment())
     done = await bullpen("restart", f"{talk.id}/second")

@@ -8,13 +8,13 @@ import pytest
 from websockets.asyncio.client import ClientConnection
 
 from support.server import Server
-from support.talk import Talk, define_scripted
+from support.session_client import SessionClient, define_scripted
 
 
 @pytest.fixture
-async def talk(server: Server) -> Talk:
+async def talk(server: Server) -> SessionClient:
     await define_scripted(server)
-    return await Talk.begin(server)
+    return await SessionClient.begin(server)
 
 
 async def order(ws: ClientConnection, message: dict[str, Any]) -> dict[str, Any]:
@@ -27,7 +27,7 @@ async def order(ws: ClientConnection, message: dict[str, Any]) -> dict[str, Any]
                 return answer
 
 
-async def test_a_prompt_is_acknowledged_under_its_id_and_once(talk: Talk) -> None:
+async def test_a_prompt_is_acknowledged_under_its_id_and_once(talk: SessionClient) -> None:
     async with talk.server.socket(f"/ws/session/{talk.id}") as ws:
         message = {"type": "prompt", "id": "1", "text": "[[chunk hello]]", "promptId": "p1"}
         first = await order(ws, message)
@@ -36,25 +36,25 @@ async def test_a_prompt_is_acknowledged_under_its_id_and_once(talk: Talk) -> Non
     assert (first["type"], first["id"], first["promptId"], first["queued"]) == ("ack", "1", "p1", False)
     assert again == first | {"id": "2"}
     assert (other["type"], other["id"], other["error"]) == ("error", "3", "conflict")
-    await talk.seen("turn_end")
-    assert await talk.said() == "hello"
+    await talk.wait_for_event("turn_end")
+    assert await talk.agent_text() == "hello"
 
 
-async def test_a_permission_and_a_question_are_answered_and_a_turn_is_cancelled(talk: Talk) -> None:
+async def test_a_permission_and_a_question_are_answered_and_a_turn_is_cancelled(talk: SessionClient) -> None:
     async with talk.server.socket(f"/ws/session/{talk.id}") as ws:
         await order(ws, {"type": "prompt", "id": 1, "text": "[[permission]] [[question]] [[wait_cancel]]"})
-        permission = await talk.permission()
+        permission = await talk.open_permission()
         answer = {"type": "permission", "id": 2, "permissionId": permission["id"], "optionId": "yes"}
         assert (await order(ws, answer)) == {"type": "ack", "id": 2}
         assert (await order(ws, answer))["error"] == "conflict"
-        question = await talk.seen("question", status="pending")
+        question = await talk.wait_for_event("question", status="pending")
         body = {"type": "question", "id": 3, "questionId": question["data"]["id"], "action": "decline"}
         assert (await order(ws, body)) == {"type": "ack", "id": 3}
         assert (await order(ws, {"type": "cancel", "id": 4})) == {"type": "ack", "id": 4}
-    assert (await talk.seen("turn_end"))["data"]["stopReason"] == "cancelled"
+    assert (await talk.wait_for_event("turn_end"))["data"]["stopReason"] == "cancelled"
 
 
-async def test_the_queue_takes_its_orders_too(talk: Talk) -> None:
+async def test_the_queue_takes_its_orders_too(talk: SessionClient) -> None:
     async def waiting() -> list[str]:
         queue = await talk.server.call("GET", f"{talk.path}/queue")
         return [item["message"] for item in queue["messages"]]
@@ -74,8 +74,8 @@ async def test_the_queue_takes_its_orders_too(talk: Talk) -> None:
         assert await waiting() == ["[[chunk second]]", "[[chunk edited]]"]
         await do("remove", messageId=first["messageId"])
         await do("send_now", messageId=second["messageId"])
-        await talk.seen("turn_end")
-        assert (await talk.said(), await waiting()) == ("second", [])
+        await talk.wait_for_event("turn_end")
+        assert (await talk.agent_text(), await waiting()) == ("second", [])
         await do("resume")
         await do("clear")
 
@@ -98,7 +98,7 @@ async def test_the_queue_takes_its_orders_too(talk: Talk) -> None:
     ],
 )
 async def test_an_order_that_makes_no_sense_is_refused_and_the_socket_stays(
-    talk: Talk, message: dict[str, Any]
+    talk: SessionClient, message: dict[str, Any]
 ) -> None:
     async with talk.server.socket(f"/ws/session/{talk.id}") as ws:
         answer = await order(ws, message | {"id": "x"})
@@ -106,7 +106,7 @@ async def test_an_order_that_makes_no_sense_is_refused_and_the_socket_stays(
         assert (await order(ws, {"type": "cancel", "id": "y"}))["type"] == "ack"
 
 
-async def test_who_may_only_look_gives_no_orders(talk: Talk) -> None:
+async def test_who_may_only_look_gives_no_orders(talk: SessionClient) -> None:
     token = await talk.server.call("POST", "/api/tokens", 201, json={"name": "eyes", "scope": "view"})
     headers = {"Authorization": f"Bearer {token['token']}"}
     orders: list[dict[str, Any]] = [

@@ -4,16 +4,16 @@ import json
 
 from support.commands import Bullpen
 from support.server import Server
-from support.talk import Talk, define_scripted
+from support.session_client import SessionClient, define_scripted
 
 
 async def test_what_turns_used_is_told_by_day_and_turn_and_outlives_a_kill(server: Server) -> None:
     cost = {"amount": 0.5, "currency": "USD"}
     update = {"sessionUpdate": "usage_update", "used": 100, "size": 1000, "cost": cost}
     await define_scripted(server, script={"prompts": [[{"do": "update", "update": update}]]})
-    talk = await Talk.begin(server, title="costly")
-    await talk.ask("one")
-    await talk.ask("two")
+    talk = await SessionClient.begin(server, title="costly")
+    await talk.run_turn("one")
+    await talk.run_turn("two")
     await server.kill()
     await server.start()
     report = await server.call("GET", "/api/usage", params={"by": "session"})

@@ -8,7 +8,7 @@ from websockets.exceptions import InvalidStatus
 
 from bullpen.web.app import every_route
 from support.server import Server
-from support.tui import TuiTalk, define_tui
+from support.tui_session_client import TuiSessionClient, define_tui
 from web.people import bearing, environment_of
 from web.test_matrix import filled
 
@@ -22,13 +22,13 @@ async def report(server: Server, worker_id: str, token: str, activity: str = "as
 
 async def test_a_worker_speaks_with_its_own_key_for_itself_and_for_nobody_else(server: Server) -> None:
     await define_tui(server)
-    talk, other = await asyncio.gather(TuiTalk.begin(server), TuiTalk.begin(server))
+    talk, other = await asyncio.gather(TuiSessionClient.begin(server), TuiSessionClient.begin(server))
     worker, stranger = await talk.worker(), await other.worker()
     given = environment_of(worker["pid"])
     token = given["BULLPEN_ACTIVITY_TOKEN"]
     assert given["BULLPEN_ACTIVITY_URL"] == f"{server.url}/api/workers/{worker['id']}/activity"
     assert await report(server, worker["id"], token) == 204
-    told = await talk.does("asking")
+    told = await talk.wait_for_activity("asking")
     assert told["data"]["why"] == "it says so"
     assert await report(server, stranger["id"], token) == 403
     assert "asking" not in await other.activities()
@@ -36,7 +36,7 @@ async def test_a_worker_speaks_with_its_own_key_for_itself_and_for_nobody_else(s
 
 async def test_a_worker_s_key_opens_no_other_route_and_no_socket(server: Server) -> None:
     await define_tui(server)
-    talk = await TuiTalk.begin(server)
+    talk = await TuiSessionClient.begin(server)
     headers = bearing(environment_of((await talk.worker())["pid"])["BULLPEN_ACTIVITY_TOKEN"])
     for route in every_route():
         if isinstance(route, APIRoute) and route.path.startswith(("/api", "/metrics")):
@@ -53,7 +53,7 @@ async def test_a_worker_s_key_opens_no_other_route_and_no_socket(server: Server)
 
 async def test_a_key_that_was_changed_or_made_up_is_refused(server: Server) -> None:
     await define_tui(server)
-    talk = await TuiTalk.begin(server)
+    talk = await TuiSessionClient.begin(server)
     worker = await talk.worker()
     token = environment_of(worker["pid"])["BULLPEN_ACTIVITY_TOKEN"]
     mac, id, run = token.split(".")
@@ -64,7 +64,7 @@ async def test_a_key_that_was_changed_or_made_up_is_refused(server: Server) -> N
 
 async def test_the_key_of_a_run_that_is_over_says_nothing_any_more(server: Server) -> None:
     await define_tui(server)
-    talk = await TuiTalk.begin(server)
+    talk = await TuiSessionClient.begin(server)
     worker = await talk.worker()
     token = environment_of(worker["pid"])["BULLPEN_ACTIVITY_TOKEN"]
     await server.call("POST", f"{talk.path}/restart", 200, json={})

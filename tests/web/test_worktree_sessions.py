@@ -7,25 +7,27 @@ from typing import Any
 
 import pytest
 
+from support.registered_repository import RegisteredRepository
 from support.repositories import Repo
 from support.server import Server
-from support.worktrees import House
 
 
 @pytest.fixture
-async def house(server: Server, workspace: Path) -> House:
-    return await House.register(server, Repo(workspace / "repo"))
+async def house(server: Server, workspace: Path) -> RegisteredRepository:
+    return await RegisteredRepository.register(server, Repo(workspace / "repo"))
 
 
-async def new_session(house: House, expect: int = 201, **body: Any) -> Any:
+async def new_session(house: RegisteredRepository, expect: int = 201, **body: Any) -> Any:
     return await house.server.call("POST", "/api/sessions", expect, json={"repoId": house.id, **body})
 
 
-async def detail(house: House, session: dict[str, Any]) -> Any:
+async def detail(house: RegisteredRepository, session: dict[str, Any]) -> Any:
     return await house.server.call("GET", f"/api/sessions/{session['id']}")
 
 
-async def test_r70_a_session_is_made_in_the_repository_or_in_one_of_its_worktrees(house: House) -> None:
+async def test_r70_a_session_is_made_in_the_repository_or_in_one_of_its_worktrees(
+    house: RegisteredRepository,
+) -> None:
     path = (await house.add(branch="topic"))["path"]
     main = await new_session(house)
     named = await new_session(house, worktreeId="topic")
@@ -41,7 +43,7 @@ async def test_r70_a_session_is_made_in_the_repository_or_in_one_of_its_worktree
     await new_session(house, 400, worktree={"mode": "directory", "path": str(house.repo.path.parent)})
 
 
-async def test_a_session_can_bring_its_worktree_along(house: House) -> None:
+async def test_a_session_can_bring_its_worktree_along(house: RegisteredRepository) -> None:
     house.repo.git("branch", "old")
     new = await new_session(house, worktree={"branch": "feat/a", "base": "main"})
     old = await new_session(house, worktree={"branch": "old", "mode": "existing"})
@@ -53,7 +55,9 @@ async def test_a_session_can_bring_its_worktree_along(house: House) -> None:
     await house.server.call("POST", "/api/sessions", 400, json={"worktree": {"branch": "x"}})
 
 
-async def test_a_session_that_cannot_be_made_leaves_no_worktree_and_no_branch(house: House) -> None:
+async def test_a_session_that_cannot_be_made_leaves_no_worktree_and_no_branch(
+    house: RegisteredRepository,
+) -> None:
     before = house.repo.git("for-each-ref")
     await new_session(house, 400, agentId="nobody", worktree={"branch": "topic"})
     assert len(await house.list()) == 1
@@ -61,7 +65,7 @@ async def test_a_session_that_cannot_be_made_leaves_no_worktree_and_no_branch(ho
     assert not house.repo.path.with_name("repo.worktrees").joinpath("topic").exists()
 
 
-async def test_a_session_asked_for_twice_at_once_gets_one_worktree(house: House) -> None:
+async def test_a_session_asked_for_twice_at_once_gets_one_worktree(house: RegisteredRepository) -> None:
     body = {"repoId": house.id, "worktree": {"prompt": "only one"}}
     posts = (
         house.server.http.post("/api/sessions", json=body, headers={"Idempotency-Key": "k"}) for _ in range(3)
@@ -72,7 +76,9 @@ async def test_a_session_asked_for_twice_at_once_gets_one_worktree(house: House)
     assert Path(answers[0].json()["locationPath"]).is_dir()
 
 
-async def test_r66_worktrees_stay_when_a_session_ends_is_cancelled_or_purged(house: House) -> None:
+async def test_r66_worktrees_stay_when_a_session_ends_is_cancelled_or_purged(
+    house: RegisteredRepository,
+) -> None:
     session = await new_session(house, worktree={"branch": "topic"})
     path = Path(session["locationPath"])
     (path / "work").write_text("kept")
@@ -84,7 +90,9 @@ async def test_r66_worktrees_stay_when_a_session_ends_is_cancelled_or_purged(hou
     assert [each["name"] for each in await house.list()] == ["main", "topic"]
 
 
-async def test_r24_a_worktree_deleted_under_the_agent_is_said_and_nothing_is_pruned(house: House) -> None:
+async def test_r24_a_worktree_deleted_under_the_agent_is_said_and_nothing_is_pruned(
+    house: RegisteredRepository,
+) -> None:
     session = await new_session(house, worktree={"branch": "topic"})
     terminal = await house.server.new_terminal(session["id"])
     shutil.rmtree(session["locationPath"])
@@ -101,7 +109,7 @@ async def test_r24_a_worktree_deleted_under_the_agent_is_said_and_nothing_is_pru
     assert "there is no directory" in added.json()["message"]
 
 
-async def test_r24_a_stale_lock_is_said_and_left_alone(house: House) -> None:
+async def test_r24_a_stale_lock_is_said_and_left_alone(house: RegisteredRepository) -> None:
     session = await new_session(house, worktree={"branch": "topic"})
     lock = house.repo.git_dir / "worktrees" / "topic" / "index.lock"
     lock.touch()
@@ -111,7 +119,9 @@ async def test_r24_a_stale_lock_is_said_and_left_alone(house: House) -> None:
     assert lock.exists()
 
 
-async def test_r24_a_repository_that_is_gone_is_said_and_the_look_writes_nothing(house: House) -> None:
+async def test_r24_a_repository_that_is_gone_is_said_and_the_look_writes_nothing(
+    house: RegisteredRepository,
+) -> None:
     session = await new_session(house, worktree={"branch": "topic"})
     house.repo.path.rename(house.repo.path.with_name("moved"))
     told = await detail(house, session)
@@ -131,7 +141,9 @@ async def test_r24_a_repository_that_is_gone_is_said_and_the_look_writes_nothing
 HOSTILE = ["--output=x", "-x", ".git", "..", "a\0b", "a\nb", "x" * 300, "a/../b", "/etc"]
 
 
-async def test_s09_hostile_names_are_refused_and_nothing_is_made(house: House, workspace: Path) -> None:
+async def test_s09_hostile_names_are_refused_and_nothing_is_made(
+    house: RegisteredRepository, workspace: Path
+) -> None:
     before = house.repo.git("for-each-ref"), sorted(workspace.rglob("*"))
     for text in HOSTILE:
         await house.add(400, branch=text)
@@ -152,7 +164,7 @@ async def test_s09_hostile_names_are_refused_and_nothing_is_made(house: House, w
 
 
 async def test_a_repository_is_known_by_the_git_directory_it_was_registered_with(
-    house: House, workspace: Path
+    house: RegisteredRepository, workspace: Path
 ) -> None:
     """A `.git` that is exchanged afterwards for a file that points elsewhere changes nothing."""
     evil = Repo(workspace / "evil")

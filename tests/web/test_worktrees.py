@@ -8,20 +8,22 @@ from typing import Any
 
 import pytest
 
+from support.registered_repository import RegisteredRepository, directory_contents
 from support.repositories import Repo
 from support.server import Server
-from support.worktrees import House, contents
 
 
 @pytest.fixture
-async def house(server: Server, workspace: Path) -> House:
-    return await House.register(server, Repo(workspace / "repo"))
+async def house(server: Server, workspace: Path) -> RegisteredRepository:
+    return await RegisteredRepository.register(server, Repo(workspace / "repo"))
 
 
 # Making
 
 
-async def test_a_new_branch_gets_a_worktree_beside_the_repository(house: House, workspace: Path) -> None:
+async def test_a_new_branch_gets_a_worktree_beside_the_repository(
+    house: RegisteredRepository, workspace: Path
+) -> None:
     made = await house.add(branch="feat/login", base="main")
     path = workspace / "repo.worktrees" / "feat-login"
     assert made == {
@@ -39,7 +41,7 @@ async def test_a_new_branch_gets_a_worktree_beside_the_repository(house: House, 
     assert house.repo.git("branch", "--show-current", cwd=path) == "feat/login\n"
 
 
-async def test_r60_a_workspace_bullpen_makes_has_mode_0750(house: House) -> None:
+async def test_r60_a_workspace_bullpen_makes_has_mode_0750(house: RegisteredRepository) -> None:
     path = Path((await house.add(branch="topic"))["path"])
     for directory in (path, path.parent):
         assert directory.stat().st_mode & 0o777 == 0o750
@@ -48,13 +50,15 @@ async def test_r60_a_workspace_bullpen_makes_has_mode_0750(house: House) -> None
 async def test_a_repository_that_is_the_root_has_its_worktrees_inside_and_does_not_see_them(
     server: Server, workspace: Path
 ) -> None:
-    house = await House.register(server, Repo(workspace))
+    house = await RegisteredRepository.register(server, Repo(workspace))
     made = await house.add(branch="topic")
     assert made["path"] == str(workspace / ".worktrees" / "topic")
     assert house.repo.git("status", "--porcelain") == ""
 
 
-async def test_an_existing_branch_is_checked_out_and_a_second_time_refused(house: House) -> None:
+async def test_an_existing_branch_is_checked_out_and_a_second_time_refused(
+    house: RegisteredRepository,
+) -> None:
     house.repo.git("branch", "old")
     made = await house.add(branch="old", existing=True)
     assert made["branch"] == "old"
@@ -63,7 +67,9 @@ async def test_an_existing_branch_is_checked_out_and_a_second_time_refused(house
     assert len(await house.list()) == 2
 
 
-async def test_an_existing_branch_may_be_one_of_the_remote(house: House, tmp_path: Path) -> None:
+async def test_an_existing_branch_may_be_one_of_the_remote(
+    house: RegisteredRepository, tmp_path: Path
+) -> None:
     other = Repo(tmp_path / "other")
     other.git("checkout", "-q", "-b", "theirs")
     head = other.commit("theirs")
@@ -73,7 +79,7 @@ async def test_an_existing_branch_may_be_one_of_the_remote(house: House, tmp_pat
     assert house.repo.git("rev-parse", "HEAD", cwd=Path(made["path"])).strip() == head
 
 
-async def test_r24_a_branch_that_exists_is_not_made_again_nor_changed(house: House) -> None:
+async def test_r24_a_branch_that_exists_is_not_made_again_nor_changed(house: RegisteredRepository) -> None:
     house.repo.git("branch", "taken")
     before = house.repo.git("for-each-ref")
     refused = await house.add(409, branch="taken")
@@ -83,13 +89,13 @@ async def test_r24_a_branch_that_exists_is_not_made_again_nor_changed(house: Hou
     assert len(await house.list()) == 1
 
 
-async def test_a_branch_or_base_that_is_not_there_is_said(house: House) -> None:
+async def test_a_branch_or_base_that_is_not_there_is_said(house: RegisteredRepository) -> None:
     assert (await house.add(400, branch="a", base="nowhere"))["message"].endswith("has no commit nowhere")
     assert (await house.add(404, branch="nowhere", existing=True))["error"] == "not_found"
     assert house.repo.git("branch") == "* main\n"
 
 
-async def test_the_name_comes_from_the_prompt_and_is_free(house: House) -> None:
+async def test_the_name_comes_from_the_prompt_and_is_free(house: RegisteredRepository) -> None:
     first = await house.add(prompt="Fix the *failing* tests, please! And then the rest of it")
     again = await house.add(prompt="Fix the *failing* tests, please! And then the rest of it")
     nameless = await house.add(prompt="你好")
@@ -98,7 +104,7 @@ async def test_the_name_comes_from_the_prompt_and_is_free(house: House) -> None:
     assert nameless["name"] == "work"
 
 
-async def test_what_worktreeinclude_names_is_copied_and_nothing_else(house: House) -> None:
+async def test_what_worktreeinclude_names_is_copied_and_nothing_else(house: RegisteredRepository) -> None:
     repo = house.repo
     repo.write(".gitignore", ".env*\nnode_modules/\nsecret\n")
     repo.write(".worktreeinclude", "# local settings\n.env*\n!.env.old\nconfig/*.local\n")
@@ -120,7 +126,7 @@ async def test_what_worktreeinclude_names_is_copied_and_nothing_else(house: Hous
 
 
 async def test_s10_worktreeinclude_writes_nothing_where_a_link_of_the_branch_leads(
-    house: House, workspace: Path
+    house: RegisteredRepository, workspace: Path
 ) -> None:
     outside = workspace / "outside"
     outside.mkdir()
@@ -137,7 +143,7 @@ async def test_s10_worktreeinclude_writes_nothing_where_a_link_of_the_branch_lea
 
 
 async def test_the_setup_command_runs_in_the_worktree_with_the_repositorys_environment(
-    house: House, server: Server
+    house: RegisteredRepository, server: Server
 ) -> None:
     await house.set(env={"COLOUR": "green"}, setup='echo "$COLOUR" > made; pwd; echo "$BULLPEN_TOKEN"')
     path = Path((await house.add(branch="topic"))["path"])
@@ -147,7 +153,7 @@ async def test_the_setup_command_runs_in_the_worktree_with_the_repositorys_envir
 
 
 async def test_a_setup_that_fails_takes_everything_back_and_says_what_it_said(
-    house: House, workspace: Path
+    house: RegisteredRepository, workspace: Path
 ) -> None:
     before = house.repo.git("for-each-ref")
     await house.set(setup="touch left; echo no such package >&2; exit 3")
@@ -161,7 +167,9 @@ async def test_a_setup_that_fails_takes_everything_back_and_says_what_it_said(
     assert (await house.add(branch="topic"))["name"] == "topic"
 
 
-async def test_a_request_that_comes_twice_makes_one_worktree(house: House, server: Server) -> None:
+async def test_a_request_that_comes_twice_makes_one_worktree(
+    house: RegisteredRepository, server: Server
+) -> None:
     answers = await asyncio.gather(
         *(
             server.http.post(house.url, json={"branch": "topic"}, headers={"Idempotency-Key": "k"})
@@ -175,23 +183,23 @@ async def test_a_request_that_comes_twice_makes_one_worktree(house: House, serve
     assert other.status_code == 409
 
 
-async def test_a_big_checkout_says_how_far_it_is(house: House) -> None:
+async def test_a_big_checkout_says_how_far_it_is(house: RegisteredRepository) -> None:
     await house.set(setup="until [ -e go ]; do sleep 0.02; done")
     adding = asyncio.ensure_future(house.add(branch="topic"))
     async with asyncio.timeout(30):
-        while not (making := (await house.look())["making"]) or "setup" not in making[0]["progress"]:
+        while not (making := (await house.get())["making"]) or "setup" not in making[0]["progress"]:
             await asyncio.sleep(0.02)
     assert making == [{"name": "topic", "progress": "running the setup command"}]
     path = Path(next(each["path"] for each in await house.list() if each["name"] == "topic"))
     (path / "go").touch()
     await adding
-    assert (await house.look())["making"] == []
+    assert (await house.get())["making"] == []
 
 
 # Removing
 
 
-async def test_a_clean_worktree_is_removed_and_its_branch_stays(house: House) -> None:
+async def test_a_clean_worktree_is_removed_and_its_branch_stays(house: RegisteredRepository) -> None:
     path = Path((await house.add(branch="topic"))["path"])
     gone = await house.remove("topic")
     assert (gone["name"], gone["branch"], gone["path"]) == ("topic", "topic", str(path))
@@ -201,11 +209,11 @@ async def test_a_clean_worktree_is_removed_and_its_branch_stays(house: House) ->
     await house.remove("topic", 404)
 
 
-async def test_removing_a_dirty_worktree_is_refused_with_the_list(house: House) -> None:
+async def test_removing_a_dirty_worktree_is_refused_with_the_list(house: RegisteredRepository) -> None:
     path = Path((await house.add(branch="topic"))["path"])
     (path / "readme.txt").write_text("changed\n")
     (path / "new file").write_text("x")
-    before = contents(path)
+    before = directory_contents(path)
     refused = await house.remove("topic", 409)
     assert "2 uncommitted changes" in refused["message"]
     assert refused["details"] == {
@@ -213,11 +221,11 @@ async def test_removing_a_dirty_worktree_is_refused_with_the_list(house: House) 
         "commits": [],
         "unfinished": None,
     }
-    assert contents(path) == before
+    assert directory_contents(path) == before
 
 
 async def test_removing_commits_that_are_nowhere_else_is_refused_until_they_are_pushed(
-    house: House, tmp_path: Path
+    house: RegisteredRepository, tmp_path: Path
 ) -> None:
     path = Path((await house.add(branch="topic"))["path"])
     (path / "work").write_text("x")
@@ -231,7 +239,7 @@ async def test_removing_commits_that_are_nowhere_else_is_refused_until_they_are_
     await house.remove("topic")
 
 
-async def test_forced_removal_is_undone_byte_for_byte(house: House, server: Server) -> None:
+async def test_forced_removal_is_undone_byte_for_byte(house: RegisteredRepository, server: Server) -> None:
     path = Path((await house.add(branch="topic"))["path"])
     house.repo.write(".git/info/exclude", "ignored\n")
     house.repo.commit("own", cwd=path)
@@ -246,27 +254,29 @@ async def test_forced_removal_is_undone_byte_for_byte(house: House, server: Serv
     (path / "empty").mkdir()
     admin = house.repo.git_dir / "worktrees" / "topic"
     status = house.repo.git("status", "--porcelain=v2", "--branch", cwd=path)
-    tree, known = contents(path), contents(admin)
+    tree, known = directory_contents(path), directory_contents(admin)
 
     gone = await house.remove("topic", force=True)
     assert not path.exists() and not admin.exists()
-    assert [each["id"] for each in (await house.look())["trash"]] == [gone["id"]]
+    assert [each["id"] for each in (await house.get())["trash"]] == [gone["id"]]
     house.repo.git("branch", "-D", "topic")
     house.repo.git("reflog", "expire", "--all", "--expire=now")
     house.repo.git("gc", "-q", "--prune=now")
     await server.restart()
 
     assert (await house.restore("topic"))["branch"] == "topic"
-    assert contents(path) == tree
-    assert contents(admin) == known
+    assert directory_contents(path) == tree
+    assert directory_contents(admin) == known
     assert house.repo.git("status", "--porcelain=v2", "--branch", cwd=path) == status
     assert house.repo.git("show", ":staged", cwd=path) == "staged once"
     house.repo.git("fsck", "--strict")
-    assert (await house.look())["trash"] == []
+    assert (await house.get())["trash"] == []
     assert "refs/bullpen" not in house.repo.git("for-each-ref")
 
 
-async def test_what_is_in_the_way_of_a_restore_is_named_and_nothing_is_moved(house: House) -> None:
+async def test_what_is_in_the_way_of_a_restore_is_named_and_nothing_is_moved(
+    house: RegisteredRepository,
+) -> None:
     path = Path((await house.add(branch="topic"))["path"])
     await house.remove("topic")
     path.mkdir(parents=True)
@@ -279,7 +289,7 @@ async def test_what_is_in_the_way_of_a_restore_is_named_and_nothing_is_moved(hou
     await house.restore("topic", 404)
 
 
-async def test_of_two_removed_under_one_name_the_id_says_which(house: House) -> None:
+async def test_of_two_removed_under_one_name_the_id_says_which(house: RegisteredRepository) -> None:
     await house.add(branch="one", name="spot")
     first = await house.remove("spot")
     await house.add(branch="two", name="spot")
@@ -287,7 +297,9 @@ async def test_of_two_removed_under_one_name_the_id_says_which(house: House) -> 
     assert (await house.restore("spot", id=first["id"]))["branch"] == "one"
 
 
-async def test_the_trash_is_emptied_after_seven_days_and_not_before(house: House, server: Server) -> None:
+async def test_the_trash_is_emptied_after_seven_days_and_not_before(
+    house: RegisteredRepository, server: Server
+) -> None:
     await house.add(branch="old")
     await house.add(branch="fresh")
     old = (await house.remove("old"))["id"]
@@ -299,7 +311,7 @@ async def test_the_trash_is_emptied_after_seven_days_and_not_before(house: House
     async with asyncio.timeout(30):
         while record.parent.exists():
             await asyncio.sleep(0.02)
-    assert [each["id"] for each in (await house.look())["trash"]] == [fresh]
+    assert [each["id"] for each in (await house.get())["trash"]] == [fresh]
     async with asyncio.timeout(30):
         while old in house.repo.git("for-each-ref"):
             await asyncio.sleep(0.02)
@@ -307,7 +319,7 @@ async def test_the_trash_is_emptied_after_seven_days_and_not_before(house: House
 
 
 async def test_cleanup_runs_before_removal_and_its_failure_keeps_the_worktree(
-    house: House, tmp_path: Path
+    house: RegisteredRepository, tmp_path: Path
 ) -> None:
     path = Path((await house.add(branch="topic"))["path"])
     await house.set(cleanup=f"pwd > {tmp_path}/seen; exit 1")
@@ -319,7 +331,9 @@ async def test_cleanup_runs_before_removal_and_its_failure_keeps_the_worktree(
     assert not path.exists()
 
 
-async def test_a_worktree_somebody_works_in_is_not_removed(house: House, server: Server) -> None:
+async def test_a_worktree_somebody_works_in_is_not_removed(
+    house: RegisteredRepository, server: Server
+) -> None:
     made = await house.add(branch="topic")
     session = await server.new_session(repoId=house.id, worktreeId="topic", locationPath=None)
     terminal = await server.new_terminal(session["id"])
@@ -331,7 +345,7 @@ async def test_a_worktree_somebody_works_in_is_not_removed(house: House, server:
 
 
 async def test_a_worktree_is_not_removed_under_a_worker_of_a_session_that_lives_elsewhere(
-    house: House, server: Server
+    house: RegisteredRepository, server: Server
 ) -> None:
     path = Path((await house.add(branch="topic"))["path"])
     (path / "inner").mkdir()
@@ -346,7 +360,7 @@ async def test_a_worktree_is_not_removed_under_a_worker_of_a_session_that_lives_
 
 
 async def test_a_worktree_in_which_somebody_began_during_its_cleanup_is_not_removed(
-    house: House, server: Server
+    house: RegisteredRepository, server: Server
 ) -> None:
     path = Path((await house.add(branch="topic"))["path"])
     await house.set(cleanup="touch cleaning; until [ -e go ]; do sleep 0.02; done")
@@ -361,14 +375,14 @@ async def test_a_worktree_in_which_somebody_began_during_its_cleanup_is_not_remo
     assert path.is_dir()
 
 
-async def test_the_repositorys_own_directory_is_never_removed(house: House) -> None:
+async def test_the_repositorys_own_directory_is_never_removed(house: RegisteredRepository) -> None:
     await house.remove("main", 409, force=True)
     assert (house.repo.path / "readme.txt").exists()
 
 
 @pytest.mark.parametrize("victim", ["outside", "repo", "plain"])
 async def test_a_worktree_that_claims_another_directory_is_not_removed(
-    house: House, tmp_path: Path, workspace: Path, victim: str
+    house: RegisteredRepository, tmp_path: Path, workspace: Path, victim: str
 ) -> None:
     """`.git/worktrees/topic/gitdir` is a file an agent may write: it could name the home directory."""
     await house.add(branch="topic")
@@ -388,16 +402,16 @@ async def test_a_trash_on_another_disk_gets_a_whole_copy(workspace: Path) -> Non
     server = Server(home, workspace)
     await server.start()
     try:
-        house = await House.register(server, Repo(workspace / "repo"))
+        house = await RegisteredRepository.register(server, Repo(workspace / "repo"))
         path = Path((await house.add(branch="topic"))["path"])
         (path / "untracked").write_text("x")
         (path / "link").symlink_to("nowhere")
         os.mkfifo(path / "fifo")
-        before = contents(path)
+        before = directory_contents(path)
         await house.remove("topic", force=True)
         assert not path.exists()
         await house.restore("topic")
-        assert contents(path) == before
+        assert directory_contents(path) == before
     finally:
         await server.close()
         import shutil
@@ -410,7 +424,7 @@ async def test_a_trash_on_another_disk_gets_a_whole_copy(workspace: Path) -> Non
 
 
 async def test_settings_of_a_repository_are_kept_and_values_of_its_environment_are_not_told(
-    house: House, server: Server
+    house: RegisteredRepository, server: Server
 ) -> None:
     told = await house.set(env={"KEY": "sekret", "OTHER": "x"}, setup="make", agentId="demo", name="site")
     told = await house.set(env={"OTHER": None})
@@ -422,7 +436,9 @@ async def test_settings_of_a_repository_are_kept_and_values_of_its_environment_a
     await server.call("PATCH", f"/api/repositories/{house.id}", 404, json={"agentId": "nobody"})
 
 
-async def test_changes_of_a_repository_that_come_at_once_all_stand(house: House, server: Server) -> None:
+async def test_changes_of_a_repository_that_come_at_once_all_stand(
+    house: RegisteredRepository, server: Server
+) -> None:
     changes: list[dict[str, Any]] = [{"env": {f"KEY_{n}": "x"}} for n in range(8)]
     changes += [{"queue": {"delay_seconds": 5}}, {"queue": {"max_size": 3}}, {"setup": "make"}]
     await asyncio.gather(*(house.set(**change) for change in changes))
@@ -434,7 +450,7 @@ async def test_changes_of_a_repository_that_come_at_once_all_stand(house: House,
 
 
 async def test_the_default_agent_and_environment_of_a_repository_are_those_of_its_sessions(
-    house: House, server: Server
+    house: RegisteredRepository, server: Server
 ) -> None:
     await house.set(agentId="demo", env={"COLOUR": "green"})
     session = await server.new_session(repoId=house.id, locationPath=None)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from bullpen.workers.ghostty import CONTINUATION_MAX_BYTES, EmulatedTerminal
 from bullpen.workers.screen import SAVE_BYTES, QueryReply, SavedPosition
-from support.screens import ShownScreen
+from support.inspectable_screen import InspectableScreen
 
 COLS, ROWS = 20, 5
 
@@ -42,8 +42,8 @@ class Tape:
         return (size for size in self.resized if size[0] >= after)
 
 
-def screen_of(tape: Tape, directory: Path, answered: int = 0) -> ShownScreen:
-    return ShownScreen(tape, directory, COLS, ROWS, answered=answered)
+def screen_of(tape: Tape, directory: Path, answered: int = 0) -> InspectableScreen:
+    return InspectableScreen(tape, directory, COLS, ROWS, answered=answered)
 
 
 # Following the recording
@@ -293,7 +293,7 @@ def test_two_threads_in_one_screen_are_caught(tmp_path: Path) -> None:
         assert leave.wait(10)
         yield
 
-    screen = ShownScreen(Tape(b"hello"), tmp_path, COLS, ROWS, guard=slow)
+    screen = InspectableScreen(Tape(b"hello"), tmp_path, COLS, ROWS, guard=slow)
     thread = threading.Thread(target=screen.advance, args=(5,))
     thread.start()
     assert inside.wait(10)

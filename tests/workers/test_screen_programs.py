@@ -15,7 +15,7 @@ from typing import Any, Self
 import pytest
 
 from bullpen.workers.ghostty import EmulatedTerminal
-from support.screens import ShownScreen
+from support.inspectable_screen import InspectableScreen
 
 COLS, ROWS = 80, 24
 PATIENCE = 60  # seconds
@@ -28,7 +28,7 @@ class Program:
     def __init__(self, argv: list[str], directory: Path) -> None:
         self.data = b""
         self.start = 0
-        self.screen = ShownScreen(self, directory / "screens", COLS, ROWS)
+        self.screen = InspectableScreen(self, directory / "screens", COLS, ROWS)
         self._master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLS, 0, 0))
         self._process = subprocess.Popen(
@@ -69,7 +69,7 @@ class Program:
     def type(self, keys: bytes) -> None:
         os.write(self._master, keys)
 
-    def until(self, reached: Callable[[ShownScreen], bool]) -> ShownScreen:
+    def until(self, reached: Callable[[InspectableScreen], bool]) -> InspectableScreen:
         """Follows the program, answering what it asks."""
         deadline = time.monotonic() + PATIENCE
         while not reached(self.screen):
@@ -83,7 +83,7 @@ class Program:
                 os.write(self._master, reply.data)
         return self.screen
 
-    def until_shown(self, text: str) -> ShownScreen:
+    def until_shown(self, text: str) -> InspectableScreen:
         return self.until(lambda screen: text in screen.text())
 
 
