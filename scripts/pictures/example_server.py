@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from support.listening import type_line, until_ports
+from support.listening_programs import type_line, until_ports
 from support.server import Server
-from support.talk import SCRIPTED, Talk
+from support.session_client import SCRIPTED_AGENT, SessionClient
 
 from . import agent_scripts
 
@@ -69,15 +69,22 @@ class ExampleServer:
         agent = await self._agent(branch, script)
         body = {"repoId": repository_id, "branch": branch, "agentId": agent, "title": title}
         session = await self.server.call("POST", "/api/sessions", 201, json=body)
-        talk = Talk(self.server, session)
+        talk = SessionClient(self.server, session)
         await talk.prompt(PROMPTS[branch])
-        await talk.seen(until)
+        await talk.wait_for_event(until)
         return talk.id
 
     async def _agent(self, id: str, steps: list[agent_scripts.Step]) -> str:
         script = self.server.home.parent / f"{id}.json"
         script.write_text(json.dumps({"prompts": [steps]}))
-        command = [sys.executable, str(SCRIPTED), "--journal", f"{script}.journal", "--script", str(script)]
+        command = [
+            sys.executable,
+            str(SCRIPTED_AGENT),
+            "--journal",
+            f"{script}.journal",
+            "--script",
+            str(script),
+        ]
         body = {"name": "Scout", "kind": "acp", "command": command}
         await self.server.call("PUT", f"/api/agents/{id}", 200, json=body)
         return id

@@ -13,7 +13,7 @@ from bullpen.agents.demo.requested_actions import HELP, VERBS, RequestedAction, 
 from bullpen.domain.conversation import UnknownUpdate
 from bullpen.wire.acp import fact_of_update
 from bullpen.wire.jsonrpc import Request
-from support.acp_client import AcpClient, Handler, Refused
+from support.acp_client import AcpClient, AcpError, Handler
 
 COMMAND = [sys.executable, "-m", "bullpen.agents.demo"]
 ALLOWED = {"outcome": {"outcome": "selected", "optionId": "once"}}
@@ -85,7 +85,7 @@ async def test_a_file_is_edited_through_the_client_if_the_client_offers_to(demo:
     written: dict[str, str] = {}
 
     def read(params: dict[str, Any]) -> Any:
-        raise Refused(-32002, f"no {params['path']}")
+        raise AcpError(-32002, f"no {params['path']}")
 
     async with demo.session({"fs": {"readTextFile": True, "writeTextFile": True}}) as client:
         client.handlers["session/request_permission"] = lambda _: ALLOWED
@@ -162,7 +162,7 @@ async def test_a_refused_permission_prevents_the_edit_and_always_allow_is_rememb
 @pytest.mark.parametrize(("mode", "edited"), [("auto", True), ("plan", False)])
 async def test_a_mode_allows_or_prevents_edits(demo: DemoSetup, mode: str, edited: bool) -> None:
     async with demo.session() as client:
-        answer = await client.ask(
+        answer = await client.request(
             "session/set_config_option", {"sessionId": client.session_id, "configId": "mode", "value": mode}
         )
         assert answer["configOptions"][0]["currentValue"] == mode
@@ -173,12 +173,12 @@ async def test_a_mode_allows_or_prevents_edits(demo: DemoSetup, mode: str, edite
 
 async def test_modes_can_be_set_with_the_older_method_and_unknown_ones_are_refused(demo: DemoSetup) -> None:
     async with demo.session() as client:
-        answer = await client.ask("session/set_mode", {"sessionId": client.session_id, "modeId": "auto"})
+        answer = await client.request("session/set_mode", {"sessionId": client.session_id, "modeId": "auto"})
         assert answer == {}
         assert client.updates("current_mode_update")[-1]["currentModeId"] == "auto"
         assert client.updates("config_option_update")[-1]["configOptions"][0]["currentValue"] == "auto"
-        with pytest.raises(Refused):
-            await client.ask("session/set_mode", {"sessionId": client.session_id, "modeId": "warp"})
+        with pytest.raises(AcpError):
+            await client.request("session/set_mode", {"sessionId": client.session_id, "modeId": "warp"})
 
 
 async def test_a_question_is_asked_with_a_form(demo: DemoSetup) -> None:
@@ -205,7 +205,7 @@ async def test_a_slow_answer_can_be_cancelled(demo: DemoSetup) -> None:
         n = client.send_prompt("slowly")
         await client.until(lambda: client.text() or None)
         client.cancel()
-        assert await client.answer(n) == {"stopReason": "cancelled"}
+        assert await client.response_to(n) == {"stopReason": "cancelled"}
         assert (await client.prompt("hello again"))["stopReason"] == "end_turn"
 
 
@@ -213,7 +213,7 @@ async def test_a_prompt_can_be_cancelled_at_once(demo: DemoSetup) -> None:
     async with demo.session() as client:
         n = client.send_prompt("slowly")
         client.cancel()
-        assert await client.answer(n) == {"stopReason": "cancelled"}
+        assert await client.response_to(n) == {"stopReason": "cancelled"}
 
 
 async def test_an_open_permission_can_be_cancelled(demo: DemoSetup) -> None:
@@ -221,25 +221,25 @@ async def test_an_open_permission_can_be_cancelled(demo: DemoSetup) -> None:
         n = client.send_prompt("ask")
         await client.until(lambda: [line for line in client.lines if isinstance(line, Request)] or None)
         client.cancel()
-        assert await client.answer(n) == {"stopReason": "cancelled"}
+        assert await client.response_to(n) == {"stopReason": "cancelled"}
 
 
 async def test_two_prompts_at_once_are_refused(demo: DemoSetup) -> None:
     async with demo.session() as client:
         first = client.send_prompt("slowly")
-        with pytest.raises(Refused, match="one prompt at a time"):
+        with pytest.raises(AcpError, match="one prompt at a time"):
             await client.prompt("hello")
         client.cancel()
-        assert await client.answer(first) == {"stopReason": "cancelled"}
+        assert await client.response_to(first) == {"stopReason": "cancelled"}
 
 
 async def test_a_prompt_can_make_the_agent_fail_refuse_and_crash(demo: DemoSetup) -> None:
     async with demo.session() as client:
-        with pytest.raises(Refused, match="asked me to fail"):
+        with pytest.raises(AcpError, match="asked me to fail"):
             await client.prompt("fail")
         assert await client.prompt("refuse") == {"stopReason": "refusal"}
         client.send_prompt("crash")
-        assert await client.ended() == 3
+        assert await client.wait_for_exit() == 3
 
 
 async def test_another_process_loads_the_conversation(demo: DemoSetup) -> None:
@@ -248,19 +248,19 @@ async def test_another_process_loads_the_conversation(demo: DemoSetup) -> None:
         text, session_id = client.text(), client.session_id
     async with demo.start() as client:
         client.session_id = session_id
-        await client.open(str(demo.workspace), {}, how="session/load")
+        await client.open(str(demo.workspace), {}, method="session/load")
         assert client.text("user_message_chunk") == "good morning"
         assert client.text() == text
 
 
 async def test_another_process_resumes_without_repeating_the_conversation(demo: DemoSetup) -> None:
     async with demo.session() as client:
-        await client.ask("session/set_mode", {"sessionId": client.session_id, "modeId": "auto"})
+        await client.request("session/set_mode", {"sessionId": client.session_id, "modeId": "auto"})
         await client.prompt("good morning")
         session_id = client.session_id
     async with demo.start() as client:
         client.session_id = session_id
-        answer = await client.open(str(demo.workspace), {}, how="session/resume")
+        answer = await client.open(str(demo.workspace), {}, method="session/resume")
         assert answer["modes"]["currentModeId"] == "auto"
         assert client.text() == ""
         assert (await client.prompt("hello"))["stopReason"] == "end_turn"
@@ -270,19 +270,19 @@ async def test_another_process_resumes_without_repeating_the_conversation(demo: 
 async def test_an_unknown_session_is_not_found(demo: DemoSetup, id: str) -> None:
     async with demo.start() as client:
         client.session_id = id
-        with pytest.raises(Refused) as refused:
-            await client.open(str(demo.workspace), {}, how="session/load")
+        with pytest.raises(AcpError) as refused:
+            await client.open(str(demo.workspace), {}, method="session/load")
         assert refused.value.code == -32002
 
 
 async def test_the_agent_survives_invalid_input_and_ends_when_its_input_ends(demo: DemoSetup) -> None:
     async with demo.session() as client:
         client.write(b'nonsense\n{"id": 5}\n[]\n{"method": "session/cancel", "params": 3}\n')
-        with pytest.raises(Refused) as refused:
-            await client.ask("no/such_method", {})
+        with pytest.raises(AcpError) as refused:
+            await client.request("no/such_method", {})
         assert refused.value.code == -32601
         client.close_input()
-        assert await client.ended() == 0
+        assert await client.wait_for_exit() == 0
 
 
 async def test_the_agent_ends_with_its_input_during_a_turn(demo: DemoSetup) -> None:
@@ -290,7 +290,7 @@ async def test_the_agent_ends_with_its_input_during_a_turn(demo: DemoSetup) -> N
         client.send_prompt("slowly")
         await client.until(lambda: client.text() or None)
         client.close_input()
-        assert await client.ended() == 0
+        assert await client.wait_for_exit() == 0
 
 
 async def test_the_agent_prints_its_version() -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from bullpen.wire.jsonrpc import ErrorResponse, Request, Response
-from support.acp_client import AcpClient, Refused
+from support.acp_client import AcpClient, AcpError
 from support.scripted_agent.journal import message_of, prompts_in, read_journal, streamed_in
 
 PROGRAM = Path(__file__).with_name("scripted.py")
@@ -77,7 +77,7 @@ async def test_the_journal_has_every_line_in_both_directions(agent_setup: Script
     async with agent_setup.session() as client:
         await client.prompt("[[chunk hello]]")
         client.close_input()
-        assert await client.ended() == 0
+        assert await client.wait_for_exit() == 0
         records = list(read_journal(agent_setup.journal))
     sent = [message_of(record) for record in records if record["dir"] == "out"]
     assert [message["id"] for message in sent if "result" in message] == [1, 2, 3]
@@ -95,7 +95,7 @@ async def test_a_script_gives_each_prompt_its_steps(agent_setup: ScriptedSetup) 
     async with agent_setup.start(script) as client:
         assert (await client.open(str(agent_setup.directory)))["modes"] == {"currentModeId": "a"}
         await client.prompt("x")
-        with pytest.raises(Refused, match="no model"):
+        with pytest.raises(AcpError, match="no model"):
             await client.prompt("y")
         assert client.text() == "firstsecond"
 
@@ -108,7 +108,7 @@ async def test_the_next_process_repeats_the_conversation_and_continues_the_numbe
         session_id = client.session_id
     async with agent_setup.start() as client:
         client.session_id = session_id
-        await client.open(str(agent_setup.directory), how="session/load")
+        await client.open(str(agent_setup.directory), method="session/load")
         assert client.text("user_message_chunk") == "[[stream n=3]]"
         assert client.text() == "<0><1><2>"
         await client.prompt("[[stream n=2]]")
@@ -124,7 +124,7 @@ async def test_resuming_repeats_the_conversation_only_if_the_script_says_so(
         session_id = client.session_id
     async with agent_setup.start({"agent": {"replay": replay}}) as client:
         client.session_id = session_id
-        await client.open(str(agent_setup.directory), how="session/resume")
+        await client.open(str(agent_setup.directory), method="session/resume")
         assert client.text() == expected
 
 
@@ -172,10 +172,10 @@ async def test_a_cancel_is_obeyed_answered_with_an_error_or_ignored(
         await client.until(lambda: client.text() or None)
         client.cancel()
         if outcome is None:
-            with pytest.raises(Refused, match="interrupted"):
-                await client.answer(n)
+            with pytest.raises(AcpError, match="interrupted"):
+                await client.response_to(n)
         else:
-            assert await client.answer(n) == outcome
+            assert await client.response_to(n) == outcome
         assert client.text() == ("<0><1>" if on_cancel == "ignore" else "<0>")
 
 
@@ -184,13 +184,13 @@ async def test_a_cancel_ends_an_open_permission(agent_setup: ScriptedSetup) -> N
         n = client.send_prompt("[[permission]]")
         await client.until(lambda: [line for line in client.lines if isinstance(line, Request)] or None)
         client.cancel()
-        assert await client.answer(n) == {"stopReason": "cancelled"}
+        assert await client.response_to(n) == {"stopReason": "cancelled"}
 
 
 async def test_overlapping_prompts_are_queued(agent_setup: ScriptedSetup) -> None:
     async with agent_setup.session() as client:
         numbers = [client.send_prompt(f"[[chunk {n}]] [[sleep 0.01]] [[chunk {n}]]") for n in range(3)]
-        assert [await client.answer(n) for n in numbers] == [{"stopReason": "end_turn"}] * 3
+        assert [await client.response_to(n) for n in numbers] == [{"stopReason": "end_turn"}] * 3
         assert client.text() == "001122"
 
 
@@ -207,8 +207,8 @@ async def test_overlapping_prompts_refuse_cancel_or_fail_each_other(
 ) -> None:
     async def outcome(n: int) -> Any:
         try:
-            return await client.answer(n)
-        except Refused as refused:
+            return await client.response_to(n)
+        except AcpError as refused:
             return str(refused)
 
     async with agent_setup.session({"agent": {"overlap": overlap}}) as client:
@@ -226,11 +226,11 @@ async def test_an_overlapping_prompt_may_never_be_answered(agent_setup: Scripted
         await client.until(lambda: client.text() or None)
         two = client.send_prompt("[[chunk two]]")
         client.cancel()
-        assert await client.answer(one) == {"stopReason": "cancelled"}
+        assert await client.response_to(one) == {"stopReason": "cancelled"}
         client.close_input()
-        await client.ended()
-        with pytest.raises(Refused, match="ended"):
-            await client.answer(two)
+        await client.wait_for_exit()
+        with pytest.raises(AcpError, match="ended"):
+            await client.response_to(two)
 
 
 async def test_ids_may_be_strings_and_responses_may_have_none(agent_setup: ScriptedSetup) -> None:
@@ -271,8 +271,8 @@ async def test_the_agent_sends_invalid_lines_and_continues(agent_setup: Scripted
         await client.prompt(
             "[[garbage]] [[bytes ff0a]] [[slices 'äöü€ in pieces' delay=0]] [[huge size=2000000]]"
         )
-        assert client.noise()[0] == "hello there"
-        assert len(client.noise()) == 4
+        assert client.invalid_lines()[0] == "hello there"
+        assert len(client.invalid_lines()) == 4
         assert client.text() == "äöü€ in pieces"
     sizes = [record["size"] for record in read_journal(agent_setup.journal) if "size" in record]
     assert sizes == [2_000_001]
@@ -293,10 +293,10 @@ async def test_a_prompt_may_be_answered_twice(agent_setup: ScriptedSetup) -> Non
 async def test_requests_of_the_handshake_may_be_ignored_or_refused(agent_setup: ScriptedSetup) -> None:
     script = {"on": {"session/new": ["silent"], "session/load": ["error code=-32000 'log in first'"]}}
     async with agent_setup.start(script) as client:
-        await client.ask("initialize", {})
+        await client.request("initialize", {})
         silent = client.send("session/new", {"cwd": "/"})
-        with pytest.raises(Refused) as refused:
-            await client.ask("session/load", {"sessionId": "x", "cwd": "/"})
+        with pytest.raises(AcpError) as refused:
+            await client.request("session/load", {"sessionId": "x", "cwd": "/"})
         assert refused.value.code == -32000
         answers = [line for line in client.lines if isinstance(line, Response | ErrorResponse)]
         assert silent not in [line.id for line in answers]
@@ -309,7 +309,7 @@ async def test_requests_of_the_handshake_may_be_ignored_or_refused(agent_setup: 
 async def test_the_agent_may_crash_or_exit(agent_setup: ScriptedSetup, step: str, code: int) -> None:
     async with agent_setup.session() as client:
         client.send_prompt(f"[[stream n=2]] [[{step}]]")
-        assert await client.ended() == code
+        assert await client.wait_for_exit() == code
     assert streamed_in(list(read_journal(agent_setup.journal))) == [0, 1]
 
 
@@ -329,6 +329,6 @@ async def test_the_agent_may_ignore_sigterm_and_the_end_of_its_input(agent_setup
 async def test_the_agent_may_close_its_output_and_continue_to_run(agent_setup: ScriptedSetup) -> None:
     async with agent_setup.session() as client:
         n = client.send_prompt("[[close_stdout]] [[wait_cancel]]")
-        with pytest.raises(Refused, match="ended"):
-            await client.answer(n)
+        with pytest.raises(AcpError, match="ended"):
+            await client.response_to(n)
         assert client.process.returncode is None

@@ -13,16 +13,16 @@ from bullpen.cli.chat import match_option
 from support.commands import Bullpen
 from support.repositories import Repo
 from support.server import Server
-from support.talk import Talk, define_scripted
+from support.session_client import SessionClient, define_scripted
 from support.tmux import PROMPT, Tmux
-from support.tui import TuiTalk, define_tui, journal_of
+from support.tui_session_client import TuiSessionClient, define_tui, journal_of
 from web.clients import new_token
 
 
 @pytest.fixture
-async def talk(server: Server) -> Talk:
+async def talk(server: Server) -> SessionClient:
     await define_scripted(server)
-    return await Talk.begin(server, title="work")
+    return await SessionClient.begin(server, title="work")
 
 
 async def test_run_prints_the_answer_and_exits_by_the_stop_reason(bullpen: Bullpen, server: Server) -> None:
@@ -65,21 +65,21 @@ async def test_ls_counts_sessions_that_failed_in_the_last_day(bullpen: Bullpen, 
     assert "[[crash]]" in (await bullpen("ls", "-a")).out
 
 
-async def test_a_failed_turn_is_listed_until_a_turn_succeeds(bullpen: Bullpen, talk: Talk) -> None:
+async def test_a_failed_turn_is_listed_until_a_turn_succeeds(bullpen: Bullpen, talk: SessionClient) -> None:
     reason = "the turn failed: the model is overloaded"
-    await talk.ask("[[error text='the model is overloaded']]")
+    await talk.run_turn("[[error text='the model is overloaded']]")
     assert f"  error: {reason}  " in (await bullpen("ls")).out
     assert reason in (await bullpen("show", "work")).out
     waiting = (await bullpen("inbox")).out
     assert (waiting.splitlines()[1].split()[0], reason in waiting) == ("failed", True)
     assert await bullpen("wait", "work") == (1, f"scripted: {reason}\n", "")
-    await talk.ask("[[chunk better]]")
+    await talk.run_turn("[[chunk better]]")
     assert "  done, not seen yet  " in (await bullpen("ls")).out
     assert (await bullpen("wait", "work")).code == 0
 
 
 async def test_wait_does_not_send_a_request_for_every_event(
-    bullpen: Bullpen, talk: Talk, server: Server
+    bullpen: Bullpen, talk: SessionClient, server: Server
 ) -> None:
     async def count_answers() -> int:
         metrics = (await server.http.get("/metrics")).text
@@ -88,7 +88,7 @@ async def test_wait_does_not_send_a_request_for_every_event(
     await talk.prompt("[[sleep 2]] " + "[[tool]] [[sleep 0.02]] " * 100)
     before = await count_answers()
     assert (await bullpen("wait", "work")).code == 0
-    assert len(await talk.tools()) == 100
+    assert len(await talk.tool_statuses()) == 100
     assert await count_answers() - before < 50
 
 
@@ -97,13 +97,14 @@ async def test_finished_sessions_that_no_user_has_seen_are_listed_before_working
 ) -> None:
     await define_scripted(server)
     talks = {
-        title: await Talk.begin(server, title=title) for title in ("resting", "done", "asking", "working")
+        title: await SessionClient.begin(server, title=title)
+        for title in ("resting", "done", "asking", "working")
     }
     await talks["working"].prompt("[[wait_cancel]]")
     await talks["asking"].prompt("[[permission]]")
-    await talks["asking"].permission()
+    await talks["asking"].open_permission()
     for title in ("done", "resting"):
-        await talks[title].ask("[[chunk x]]")
+        await talks[title].run_turn("[[chunk x]]")
     await server.call("POST", f"{talks['resting'].path}/seen", 204, json={})
 
     listed = [line.split()[:2] for line in (await bullpen("ls")).out.splitlines()[1:]]
@@ -126,7 +127,7 @@ async def test_a_delegate_that_may_not_see_the_inbox_lists_its_sessions(
 
 
 async def test_an_answer_printed_in_a_terminal_counts_as_seen(
-    bullpen: Bullpen, talk: Talk, tmux: Tmux
+    bullpen: Bullpen, talk: SessionClient, tmux: Tmux
 ) -> None:
     async def inbox_items() -> list[dict[str, str]]:
         items: list[dict[str, str]] = json.loads((await bullpen("inbox", "--json")).out)["items"]
@@ -204,7 +205,7 @@ async def test_a_model_that_the_agent_refuses_is_reported_and_leaves_no_session(
     assert await bullpen("run", "[[chunk x]]", "-C", str(server.workspace), *target) == (1, "", reason)
     assert await bullpen("new", str(server.workspace), *target) == (1, "", reason)
     assert (await server.call("GET", "/api/sessions"))["sessions"] == []
-    talk = await Talk.begin(server, title="work")
+    talk = await SessionClient.begin(server, title="work")
     assert await bullpen("send", "work", "[[chunk x]]", "--model", "huge") == (1, "", reason)
     assert [method for method, _ in await requests_to_agent(server, talk.id)] == ["session/set_model"]
 
@@ -218,15 +219,17 @@ async def test_run_does_not_wait_for_an_agent_that_exits_when_its_model_is_set(
     assert ran == (1, "", "bullpen: it ended with exit code 7\n")
 
 
-async def test_send_waits_for_the_answer(bullpen: Bullpen, talk: Talk) -> None:
+async def test_send_waits_for_the_answer(bullpen: Bullpen, talk: SessionClient) -> None:
     assert await bullpen("send", "work", "[[chunk hello]]", "--wait") == (0, "hello\n", "")
     assert (await bullpen("send", "work", "[[wait_cancel]]")).out == "sent to work\n"
-    await talk.seen("turn_start", after=10)
+    await talk.wait_for_event("turn_start", after=10)
     assert (await bullpen("send", "work", "later")).out == "queued for work\n"
     assert (await bullpen("send", "work", "now", "--busy", "reject")).code == 1
 
 
-async def test_the_reason_of_an_end_is_printed_in_words(bullpen: Bullpen, talk: Talk, server: Server) -> None:
+async def test_the_reason_of_an_end_is_printed_in_words(
+    bullpen: Bullpen, talk: SessionClient, server: Server
+) -> None:
     done = await bullpen("send", "work", """[[answer result='{"stopReason": "max_tokens"}']]""", "--wait")
     assert done == (1, "", "bullpen: the turn ended: it has used all its tokens\n")
     await server.call("POST", f"{talk.path}/complete", json={})
@@ -260,12 +263,12 @@ async def test_chat_names_the_agent_that_the_first_message_starts(bullpen: Bullp
     notice = f"it has no agent yet; your first message starts {default['name']} ({default['id']})\n"
     assert notice in (await bullpen("chat", "shells")).out
     await define_scripted(server)
-    await Talk.begin(server, title="work")
+    await SessionClient.begin(server, title="work")
     assert "no agent" not in (await bullpen("chat", "work")).out
 
 
 async def test_a_message_can_be_read_from_standard_input(
-    bullpen: Bullpen, server: Server, talk: Talk
+    bullpen: Bullpen, server: Server, talk: SessionClient
 ) -> None:
     long = b"[[chunk hello]]" + b"\n a long line" * 20_000  # longer than the system allows for one argument
     assert await bullpen("send", "work", "-", "--wait", stdin=long) == (0, "hello\n", "")
@@ -288,7 +291,7 @@ async def test_an_empty_prompt_starts_no_session(bullpen: Bullpen, server: Serve
     assert (await server.call("GET", "/api/sessions"))["sessions"] == []
 
 
-async def test_send_forwards_the_last_answer_of_another_agent(bullpen: Bullpen, talk: Talk) -> None:
+async def test_send_forwards_the_last_answer_of_another_agent(bullpen: Bullpen, talk: SessionClient) -> None:
     assert (
         await bullpen("worker", "add", "work", "--type", "agent", "--agent", "scripted", "--role", "critic")
     ).code == 0
@@ -299,7 +302,7 @@ async def test_send_forwards_the_last_answer_of_another_agent(bullpen: Bullpen, 
     assert done.out == "you said: is that so?\n\nThe last answer of scripted:\n\nit is green\n"
 
 
-async def test_send_forwards_the_changes_of_another_agent(bullpen: Bullpen, talk: Talk) -> None:
+async def test_send_forwards_the_changes_of_another_agent(bullpen: Bullpen, talk: SessionClient) -> None:
     unnamed = await bullpen("send", "work", "--what", "diff")
     assert (unnamed.code, "--from ROLE" in unnamed.err) == (2, True)
     session = await talk.server.call("GET", talk.path)
@@ -310,9 +313,9 @@ async def test_send_forwards_the_changes_of_another_agent(bullpen: Bullpen, talk
     assert "\n+fresh\n" in done.out
 
 
-async def test_logs_print_the_events_of_an_agent(bullpen: Bullpen, talk: Talk) -> None:
+async def test_logs_print_the_events_of_an_agent(bullpen: Bullpen, talk: SessionClient) -> None:
     await talk.prompt("[[chunk hello]]")
-    await talk.seen("turn_end")
+    await talk.wait_for_event("turn_end")
     text = (await bullpen("logs", "work/scripted")).out
     assert "session start" not in text
     assert "hello" in text
@@ -320,7 +323,7 @@ async def test_logs_print_the_events_of_an_agent(bullpen: Bullpen, talk: Talk) -
     assert [json.loads(line)["type"] for line in lines] == ["turn_end", "worker_activity"]
 
 
-async def test_a_question_is_not_treated_as_a_permission(bullpen: Bullpen, talk: Talk) -> None:
+async def test_a_question_is_not_treated_as_a_permission(bullpen: Bullpen, talk: SessionClient) -> None:
     asks = await bullpen("send", "work", "[[question 'Which port?']]", "--wait")
     assert asks.code == 3
     command = f"bullpen answer {talk.id[:8]}"
@@ -347,51 +350,51 @@ def test_the_line_of_a_tool_call_shows_its_whole_input(call: dict[str, object], 
     assert describe_call(call) == line
 
 
-async def test_approve_lists_allows_and_denies(bullpen: Bullpen, talk: Talk) -> None:
+async def test_approve_lists_allows_and_denies(bullpen: Bullpen, talk: SessionClient) -> None:
     assert (await bullpen("approve", "work")).code == 1
     await talk.prompt(
         "[[permission title=delete]] [[chunk first]] [[permission title=again]] [[chunk second]]"
     )
-    asked = await talk.seen("permission", status="pending")
+    asked = await talk.wait_for_event("permission", status="pending")
     listed = await bullpen("approve", "work", "--list")
     assert "delete" in listed.out
     assert "yes" in listed.out
     assert (await bullpen("approve", "work", "--option", "maybe")).code == 2
     assert (await bullpen("approve", "work")).out.startswith("allowed: scripted: delete")
-    await talk.seen("permission", status="selected", id=asked["data"]["id"], optionId="yes")
-    second = await talk.seen("permission", after=asked["seq"], status="pending")
+    await talk.wait_for_event("permission", status="selected", id=asked["data"]["id"], optionId="yes")
+    second = await talk.wait_for_event("permission", after=asked["seq"], status="pending")
     assert (await bullpen("approve", "work", "--deny")).code == 0
-    await talk.seen("permission", status="selected", id=second["data"]["id"], optionId="no")
+    await talk.wait_for_event("permission", status="selected", id=second["data"]["id"], optionId="no")
 
 
 async def test_resume_starts_an_agent_that_ended_and_does_not_restart_a_running_one(
-    bullpen: Bullpen, talk: Talk
+    bullpen: Bullpen, talk: SessionClient
 ) -> None:
     await talk.prompt("[[wait_cancel]]")
-    await talk.seen("turn_start")
+    await talk.wait_for_event("turn_start")
     left = await bullpen("resume", "work")
     assert (left.code, left.out) == (0, f"work is running; continue with: bullpen chat {talk.id[:8]}\n")
     assert left.err == "bullpen: resume is `bullpen restart --if-ended` here\n"
     assert (await bullpen("cancel", "work")).code == 0
-    await talk.ask("[[exit code=7]]")
-    ended = await talk.seen("worker_failed")
+    await talk.run_turn("[[exit code=7]]")
+    ended = await talk.wait_for_event("worker_failed")
     assert (await bullpen("resume", "work")).out == "restarted work\n"
-    await talk.seen("worker_ready", after=ended["seq"])
+    await talk.wait_for_event("worker_ready", after=ended["seq"])
 
 
-async def test_cancel_ends_the_turn(bullpen: Bullpen, talk: Talk) -> None:
+async def test_cancel_ends_the_turn(bullpen: Bullpen, talk: SessionClient) -> None:
     await talk.prompt("[[wait_cancel]]")
-    await talk.seen("turn_start")
+    await talk.wait_for_event("turn_start")
     assert (await bullpen("cancel", "work")).out == "cancelled the turn of work\n"
-    assert (await talk.seen("turn_end"))["data"]["stopReason"] == "cancelled"
+    assert (await talk.wait_for_event("turn_end"))["data"]["stopReason"] == "cancelled"
 
 
-async def test_cancel_says_when_there_is_no_turn(bullpen: Bullpen, talk: Talk) -> None:
+async def test_cancel_says_when_there_is_no_turn(bullpen: Bullpen, talk: SessionClient) -> None:
     assert await bullpen("send", "work", "[[chunk done]]", "--wait") == (0, "done\n", "")
     assert await bullpen("cancel", "work") == (0, "work has no turn to cancel\n", "")
 
 
-async def test_the_queue_is_listed_paused_and_emptied(bullpen: Bullpen, talk: Talk) -> None:
+async def test_the_queue_is_listed_paused_and_emptied(bullpen: Bullpen, talk: SessionClient) -> None:
     assert (await bullpen("queue", "pause", "work")).code == 0
     assert (await bullpen("queue", "add", "work", "first")).code == 0
     assert (await bullpen("queue", "add", "work", "second")).code == 0
@@ -434,7 +437,7 @@ async def test_agents_are_listed_and_tried(bullpen: Bullpen, server: Server) -> 
     assert (await server.call("GET", "/api/sessions"))["total"] == 0
 
 
-async def test_chat_streams_answers_and_asks_for_permissions(tmux: Tmux, talk: Talk) -> None:
+async def test_chat_streams_answers_and_asks_for_permissions(tmux: Tmux, talk: SessionClient) -> None:
     await tmux.enter("bullpen chat work")
     await tmux.until("an empty line leaves")
     await tmux.enter("[[chunk hel]] [[chunk lo]] [[permission title=delete]] [[chunk than]] [[chunk ks]]")
@@ -444,11 +447,11 @@ async def test_chat_streams_answers_and_asks_for_permissions(tmux: Tmux, talk: T
     await tmux.until("1 to 3, y, once, always or n?")
     await tmux.enter("1")
     await tmux.until("thanks")
-    await talk.seen("permission", status="selected", optionId="yes")
+    await talk.wait_for_event("permission", status="selected", optionId="yes")
     await tmux.enter("[[permission title=again]]")
     await tmux.until("scripted: again")
     await tmux.enter("reject")
-    await talk.seen("permission", status="selected", optionId="no")
+    await talk.wait_for_event("permission", status="selected", optionId="no")
     await tmux.enter("[[chunk work]] [[chunk ing]] [[wait_cancel]]")
     await tmux.until("working")
     await tmux.type("C-c")
@@ -461,7 +464,7 @@ async def test_send_wait_and_attach_work_with_a_terminal_agent(
     bullpen: Bullpen, server: Server, tmux: Tmux
 ) -> None:
     journal = await define_tui(server)
-    talk = await TuiTalk.begin(server, title="work")
+    talk = await TuiSessionClient.begin(server, title="work")
     code, _, err = await bullpen("send", "work", "[[work 0.3]] [[ask]]", "--wait")
     assert code == 3
     assert "Allow this? (y/n)" in err
@@ -469,9 +472,9 @@ async def test_send_wait_and_attach_work_with_a_terminal_agent(
     assert (await bullpen("wait", "work")).code == 3
     await tmux.enter("bullpen attach work")
     await tmux.until("Allow this")
-    asked = await talk.does("asking")
+    asked = await talk.wait_for_activity("asking")
     await tmux.type("y")
-    await talk.does("idle", asked["seq"])
+    await talk.wait_for_activity("idle", asked["seq"])
     assert (await bullpen("wait", "work", "--timeout", "60")).code == 0
     assert journal_of(journal, "answer") == ["y"]
 
@@ -487,7 +490,7 @@ def test_chat_accepts_a_short_word_for_a_permission(typed: str, kind: str) -> No
     assert option is not None and option["kind"] == kind
 
 
-async def test_chat_names_the_short_words_after_an_unknown_answer(talk: Talk, tmux: Tmux) -> None:
+async def test_chat_names_the_short_words_after_an_unknown_answer(talk: SessionClient, tmux: Tmux) -> None:
     await tmux.enter("bullpen chat work")
     await tmux.until("an empty line leaves")
     await tmux.enter("[[permission title=delete]] [[chunk thanks]]")

@@ -9,7 +9,7 @@ from bullpen.cli.form import form_content, form_fields
 from bullpen.domain.errors import Invalid
 from support.commands import Bullpen
 from support.server import Server
-from support.talk import Talk, define_scripted
+from support.session_client import SessionClient, define_scripted
 from support.tmux import PROMPT, Tmux
 
 FORM = {
@@ -28,19 +28,19 @@ FIELDS = form_fields(FORM)
 
 
 @pytest.fixture
-async def talk(server: Server) -> Talk:
+async def talk(server: Server) -> SessionClient:
     """Begin a session whose agent asks a question with a form for each prompt."""
     ask = {"do": "question", "text": "Who are you?", "schema": FORM}
     await define_scripted(server, "curious", {"prompts": [[ask], [ask]]})
-    talk = await Talk.begin(server, "curious", title="work")
+    talk = await SessionClient.begin(server, "curious", title="work")
     await talk.prompt("go")
-    await talk.seen("question", status="pending")
+    await talk.wait_for_event("question", status="pending")
     return talk
 
 
-async def answer_of(talk: Talk) -> Any:
+async def answer_of(talk: SessionClient) -> Any:
     """Wait until the question is answered, and return the answer."""
-    return (await talk.seen("question", status="accepted"))["data"]["answer"]
+    return (await talk.wait_for_event("question", status="accepted"))["data"]["answer"]
 
 
 def test_typed_texts_become_values_of_the_types_in_the_schema() -> None:
@@ -83,7 +83,7 @@ def test_a_field_of_an_unknown_type_is_text() -> None:
     assert form_content(fields, {"odd": "a", "list": "b"}) == {"odd": "a", "list": "b"}
 
 
-async def test_a_script_lists_a_question_and_answers_it(bullpen: Bullpen, talk: Talk) -> None:
+async def test_a_script_lists_a_question_and_answers_it(bullpen: Bullpen, talk: SessionClient) -> None:
     listed = (await bullpen("answer", "work", "--list")).out.splitlines()
     assert listed[:2] == ["asks: curious: Who are you?", "  name: text, 3 letters or more"]
     assert "  colour: one of red, blue; may be left out" in listed
@@ -103,12 +103,14 @@ async def test_a_script_lists_a_question_and_answers_it(bullpen: Bullpen, talk: 
     assert (await bullpen("answer", "work")).err == "bullpen: work asks no question\n"
 
 
-async def test_a_question_can_be_declined(bullpen: Bullpen, talk: Talk) -> None:
+async def test_a_question_can_be_declined(bullpen: Bullpen, talk: SessionClient) -> None:
     assert await bullpen("answer", "work/curious", "--decline") == (0, "declined: Who are you?\n", "")
-    await talk.seen("question", status="declined")
+    await talk.wait_for_event("question", status="declined")
 
 
-async def test_a_user_is_asked_for_each_field_until_its_value_is_valid(tmux: Tmux, talk: Talk) -> None:
+async def test_a_user_is_asked_for_each_field_until_its_value_is_valid(
+    tmux: Tmux, talk: SessionClient
+) -> None:
     await tmux.enter("bullpen answer work --field share=2")
     await tmux.until("Your name:")
     await tmux.enter("")
@@ -129,7 +131,7 @@ async def test_a_user_is_asked_for_each_field_until_its_value_is_valid(tmux: Tmu
     assert await answer_of(talk) == filled
 
 
-async def test_leaving_a_form_leaves_the_question_unanswered(tmux: Tmux, talk: Talk) -> None:
+async def test_leaving_a_form_leaves_the_question_unanswered(tmux: Tmux, talk: SessionClient) -> None:
     await tmux.enter("bullpen answer work")
     await tmux.until("Your name:")
     await tmux.type("C-d")
@@ -146,7 +148,7 @@ async def test_leaving_a_form_leaves_the_question_unanswered(tmux: Tmux, talk: T
 
 async def test_a_chat_shows_the_form_of_a_question(tmux: Tmux, server: Server) -> None:
     await define_scripted(server)
-    talk = await Talk.begin(server, title="chatty")
+    talk = await SessionClient.begin(server, title="chatty")
     await tmux.enter("bullpen chat chatty")
     await tmux.until("an empty line leaves")
     await tmux.enter("[[question 'Which port?']]")

@@ -4,24 +4,26 @@ import json
 
 from support.commands import Bullpen
 from support.server import Server
-from support.talk import Talk, define_scripted
+from support.session_client import SessionClient, define_scripted
 from support.tmux import Tmux
 
 
 async def test_two_sessions_are_answered_from_the_inbox(server: Server, bullpen: Bullpen) -> None:
     await define_scripted(server)
-    talks = [await Talk.begin(server, title=f"talk {n}") for n in range(2)]
+    talks = [await SessionClient.begin(server, title=f"talk {n}") for n in range(2)]
     for talk in talks:
         await talk.prompt("[[permission]]")
-    first, second = [(await talk.permission())["id"] for talk in talks]
+    first, second = [(await talk.open_permission())["id"] for talk in talks]
     listed = json.loads((await bullpen("inbox", "--json")).out)["items"]
     assert {item["id"] for item in listed} == {first, second}
     await bullpen("inbox", "--allow", first)
     await bullpen("inbox", "--deny", second)
-    answers = [(await talk.seen("permission", status="selected"))["data"]["optionId"] for talk in talks]
+    answers = [
+        (await talk.wait_for_event("permission", status="selected"))["data"]["optionId"] for talk in talks
+    ]
     assert answers == ["yes", "no"]
-    end = await talks[0].seen("turn_end")
-    await talks[1].seen("turn_end")
+    end = await talks[0].wait_for_event("turn_end")
+    await talks[1].wait_for_event("turn_end")
     assert "the turn is over" in (await bullpen("inbox")).out
     left = (await bullpen("inbox", "--seen", f"{talks[0].id}.{end['seq']}")).out
     assert "talk 1" in left
@@ -30,13 +32,13 @@ async def test_two_sessions_are_answered_from_the_inbox(server: Server, bullpen:
 
 async def test_the_inbox_says_what_to_do_with_its_items(server: Server, tmux: Tmux) -> None:
     await define_scripted(server)
-    talk = await Talk.begin(server)
-    await talk.ask("[[chunk done]]")
+    talk = await SessionClient.begin(server)
+    await talk.run_turn("[[chunk done]]")
     await tmux.enter("bullpen inbox")
     seen = await tmux.until("take off the list: bullpen inbox --seen ID")
     assert "--allow" not in seen
     await talk.prompt("[[permission]]")
-    await talk.permission()
+    await talk.open_permission()
     await tmux.enter("bullpen inbox")
     await tmux.until("allow or refuse:   bullpen inbox --allow ID, or --deny ID")
 

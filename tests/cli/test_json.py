@@ -7,13 +7,13 @@ import pytest
 
 from support.commands import Bullpen
 from support.server import Server
-from support.talk import Talk, define_scripted
+from support.session_client import SessionClient, define_scripted
 
 
 @pytest.fixture
-async def talk(server: Server) -> Talk:
+async def talk(server: Server) -> SessionClient:
     await define_scripted(server)
-    return await Talk.begin(server, title="work")
+    return await SessionClient.begin(server, title="work")
 
 
 async def run_json(bullpen: Bullpen, *arguments: str) -> Any:
@@ -22,7 +22,9 @@ async def run_json(bullpen: Bullpen, *arguments: str) -> Any:
     return json.loads(done.out)
 
 
-async def test_a_script_can_send_or_remove_a_message_that_it_queued(bullpen: Bullpen, talk: Talk) -> None:
+async def test_a_script_can_send_or_remove_a_message_that_it_queued(
+    bullpen: Bullpen, talk: SessionClient
+) -> None:
     await bullpen("queue", "pause", "work")
     first = await run_json(bullpen, "queue", "add", "work", "first", "--title", "One", "--at", "23:59")
     assert (first["message"], first["title"], first["state"]) == ("first", "One", "queued")
@@ -34,15 +36,17 @@ async def test_a_script_can_send_or_remove_a_message_that_it_queued(bullpen: Bul
     ]
     assert (await bullpen("queue", "rm", "work", first["id"])).code == 0
     assert (await bullpen("queue", "now", "work", second.out.strip())).code == 0
-    await talk.seen("turn_start", promptId=second.out.strip())
+    await talk.wait_for_event("turn_start", promptId=second.out.strip())
 
 
-async def test_cancel_prints_the_worker_whose_turn_it_cancelled(bullpen: Bullpen, talk: Talk) -> None:
+async def test_cancel_prints_the_worker_whose_turn_it_cancelled(
+    bullpen: Bullpen, talk: SessionClient
+) -> None:
     agent = (await talk.worker())["id"]
     idle = {"sessionId": talk.id, "workerId": agent, "cancelled": False}
     assert await run_json(bullpen, "cancel", "work") == idle
     await talk.prompt("[[wait_cancel]]")
-    await talk.seen("turn_start")
+    await talk.wait_for_event("turn_start")
     assert await run_json(bullpen, "cancel", "work/scripted") == idle | {"cancelled": True}
 
 
@@ -78,7 +82,9 @@ async def test_rm_prints_the_session_it_cancelled_or_purged(bullpen: Bullpen, se
 
 
 @pytest.mark.parametrize("target", ["work", "work/scripted"])
-async def test_restart_prints_the_agent_it_restarted(bullpen: Bullpen, talk: Talk, target: str) -> None:
+async def test_restart_prints_the_agent_it_restarted(
+    bullpen: Bullpen, talk: SessionClient, target: str
+) -> None:
     agent = await talk.worker()
     left = await run_json(bullpen, "restart", target, "--if-ended")
     assert (left["id"], left["run"]) == (agent["id"], 1)

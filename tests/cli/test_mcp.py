@@ -15,7 +15,7 @@ from mcp.types import TextContent
 from support.commands import Bullpen
 from support.repositories import Repo
 from support.server import Server
-from support.talk import Talk, define_scripted
+from support.session_client import SessionClient, define_scripted
 from web.clients import environment_of, new_token
 
 COMMAND = str(Path(sys.executable).parent / "bullpen")
@@ -58,7 +58,7 @@ def activity_variables(pid: int) -> dict[str, str]:
 
 async def test_an_agent_starts_prompts_waits_for_and_reads_a_session(server: Server) -> None:
     await define_scripted(server)
-    other = await Talk.begin(server, title="not started by the client")
+    other = await SessionClient.begin(server, title="not started by the client")
     async with mcp_client(await delegate(server)) as client:
         assert await client.tools() == {
             "list_sessions",
@@ -150,7 +150,7 @@ async def test_waiting_for_a_session_that_asks_returns_that_it_needs_a_person(se
 
 async def test_an_agent_asks_the_user_with_the_token_of_its_own_run(server: Server, bullpen: Bullpen) -> None:
     await define_scripted(server)
-    talk = await Talk.begin(server, title="work")
+    talk = await SessionClient.begin(server, title="work")
     [worker] = (await server.call("GET", f"{talk.path}/workers"))["workers"]
     async with mcp_client(activity_variables(worker["pid"]) | {"HOME": str(server.home)}) as client:
         assert await client.tools() == {"ask_human"}
@@ -177,7 +177,7 @@ async def test_an_agent_asks_the_user_with_the_token_of_its_own_run(server: Serv
 
 async def test_a_question_outlives_the_server(server: Server) -> None:
     await define_scripted(server)
-    talk = await Talk.begin(server)
+    talk = await SessionClient.begin(server)
     [worker] = (await server.call("GET", f"{talk.path}/workers"))["workers"]
     async with mcp_client(activity_variables(worker["pid"]) | {"HOME": str(server.home)}) as client:
         waiting = await client.call("ask_human", question="Go on?", seconds=0)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import pytest
 
-from support.commands import Bullpen, Done
+from support.commands import Bullpen, CommandResult
 from support.server import Server
 
 
@@ -139,7 +139,7 @@ def placeholders_of(server: Server) -> dict[str, object]:
     return {"workspace": server.workspace, "home": server.home, "port": server.port}
 
 
-async def run_mistake(mistake: Mistake, server: Server) -> Done:
+async def run_mistake(mistake: Mistake, server: Server) -> CommandResult:
     placeholders = placeholders_of(server)
     env = {name: value.format(**placeholders) for name, value in mistake.env.items()}
     return await Bullpen(server.environment() | env)(*mistake.command.format(**placeholders).split())
@@ -148,7 +148,7 @@ async def run_mistake(mistake: Mistake, server: Server) -> Done:
 async def test_every_mistake_is_answered_with_one_sentence(server: Server) -> None:
     placeholders = placeholders_of(server)
     expected = {
-        name: Done(mistake.code, "", f"bullpen: {mistake.message.format(**placeholders)}\n")
+        name: CommandResult(mistake.code, "", f"bullpen: {mistake.message.format(**placeholders)}\n")
         for name, mistake in MISTAKES.items()
     }
     assert {name: await run_mistake(mistake, server) for name, mistake in MISTAKES.items()} == expected

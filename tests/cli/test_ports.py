@@ -3,7 +3,7 @@
 import json
 
 from support.commands import Bullpen
-from support.listening import serve_in_terminal
+from support.listening_programs import serve_in_terminal
 from support.ports import free_port
 from support.server import Server
 

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from support.commands import Bullpen, Done
+from support.commands import Bullpen, CommandResult
 from support.repositories import Repo
 from support.server import Server
-from support.talk import define_scripted
+from support.session_client import define_scripted
 
 
-def runner(bullpen: Bullpen) -> Callable[..., Awaitable[Done]]:
-    async def run(*arguments: str, expect: int = 0) -> Done:
+def runner(bullpen: Bullpen) -> Callable[..., Awaitable[CommandResult]]:
+    async def run(*arguments: str, expect: int = 0) -> CommandResult:
         done = await bullpen(*arguments)
         assert done.code == expect, done
         return done

@@ -7,7 +7,7 @@ import pytest
 from bullpen.client import Client
 from support.intervals import shortened
 from support.server import Server
-from support.wire import Wire
+from support.tcp_proxy import TcpProxy
 
 
 @pytest.fixture(autouse=True)
@@ -24,13 +24,13 @@ async def client(server: Server) -> AsyncIterator[Client]:
 
 
 @pytest.fixture
-async def wire(server: Server) -> AsyncIterator[Wire]:
-    async with Wire(server.port).laid() as wire:
+async def wire(server: Server) -> AsyncIterator[TcpProxy]:
+    async with TcpProxy(server.port).running() as wire:
         yield wire
 
 
 @pytest.fixture
-async def cut_client(wire: Wire, server: Server) -> AsyncIterator[Client]:
+async def cut_client(wire: TcpProxy, server: Server) -> AsyncIterator[Client]:
     """Return a client of which every byte goes through the cutting proxy."""
     async with Client(wire.url, server.token) as client:
         yield client

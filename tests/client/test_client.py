@@ -7,7 +7,7 @@ import pytest
 
 from bullpen.client import Client, ServerDiscovery, ServerNotRunning
 from bullpen.domain.errors import Conflict, Forbidden, NotFound, Unauthorized
-from support.scripted_http import scripted
+from support.scripted_http_server import scripted_http
 from support.server import Server
 
 
@@ -88,7 +88,7 @@ async def test_health_raises_for_an_unknown_token(server: Server) -> None:
 async def test_health_reports_that_the_server_is_starting() -> None:
     starting = b'{"status":"starting","version":"9"}'
     head = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: %d\r\n\r\n" % len(starting)
-    async with scripted(head + starting) as (fake_server, _), Client(fake_server.url, "any") as client:
+    async with scripted_http(head + starting) as (fake_server, _), Client(fake_server.url, "any") as client:
         assert (await client.health()).status == "starting"
 
 

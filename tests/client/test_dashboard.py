@@ -10,7 +10,7 @@ import pytest
 from bullpen.client import Client, News, SessionChanged, SessionList, SessionRemoved, SyncClient
 from bullpen.domain.errors import Unauthorized
 from support.server import Server
-from support.wire import Wire
+from support.tcp_proxy import TcpProxy
 
 
 async def until(dashboard: AsyncGenerator[News, None], condition: Callable[[News], bool]) -> News:
@@ -62,10 +62,12 @@ async def test_after_a_restart_all_sessions_are_reported_again(client: Client, s
         await until(dashboard, lambda news: news == SessionChanged(session=changed))
 
 
-async def test_cuts_hide_no_session(cut_client: Client, client: Client, wire: Wire, server: Server) -> None:
+async def test_cuts_hide_no_session(
+    cut_client: Client, client: Client, wire: TcpProxy, server: Server
+) -> None:
     """The sequence may differ, but in the end the list equals the sessions of the server."""
     shown: dict[str, str] = {}
-    wire.scissors = lambda direction, nth: direction == "down" and nth % 3 == 2
+    wire.should_cut = lambda direction, nth: direction == "down" and nth % 3 == 2
     async with asyncio.timeout(60), aclosing(cut_client.dashboard()) as dashboard:
         await anext(dashboard)
         for number in range(20):

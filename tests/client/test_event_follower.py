@@ -10,7 +10,7 @@ import pytest
 from bullpen.client import Client, Event
 from bullpen.domain.errors import NotFound
 from support.server import Server
-from support.wire import Wire
+from support.tcp_proxy import TcpProxy
 
 FULL = os.environ.get("BULLPEN_FAULTS") == "full"
 CUTS = 1000 if FULL else 100
@@ -66,11 +66,13 @@ async def test_a_follower_can_begin_after_any_event(client: Client, server: Serv
 
 @pytest.mark.timeout(DEADLINE + 60)
 async def test_cuts_lose_and_repeat_no_event(
-    cut_client: Client, client: Client, wire: Wire, server: Server
+    cut_client: Client, client: Client, wire: TcpProxy, server: Server
 ) -> None:
     session = await client.create_session(location_path=str(server.workspace))
     generator = random.Random(11)
-    wire.scissors = lambda direction, nth: direction == "down" and generator.random() < (0.2 if nth else 0.02)
+    wire.should_cut = lambda direction, nth: (
+        direction == "down" and generator.random() < (0.2 if nth else 0.02)
+    )
     writer = EventWriter(client, session.id)
     seen: list[Event] = []
     async with asyncio.timeout(DEADLINE), asyncio.TaskGroup() as tasks:

@@ -8,7 +8,7 @@ from bullpen.client import Client
 from bullpen.client.http import ConnectFailed, ConnectionPool, OutgoingRequest
 from bullpen.client.response import BodyTooLong, BrokenConnection
 from bullpen.domain.errors import Invalid
-from support.scripted_http import scripted
+from support.scripted_http_server import scripted_http
 from support.server import Server
 
 GET = OutgoingRequest("GET", "/", {})
@@ -34,12 +34,12 @@ async def body_of(pool: ConnectionPool, request: OutgoingRequest = GET, max_byte
     ids=["a length", "chunks", "the end of the connection", "version 1.0", "continue", "early hints"],
 )
 async def test_a_body_is_read_to_its_end(answer: bytes) -> None:
-    async with scripted(answer) as (_, pool):
+    async with scripted_http(answer) as (_, pool):
         assert await body_of(pool) == b"hello"
 
 
 async def test_a_response_without_a_body_is_empty() -> None:
-    async with scripted(b"HTTP/1.1 204 No Content\r\n\r\n", HELLO) as (fake_server, pool):
+    async with scripted_http(b"HTTP/1.1 204 No Content\r\n\r\n", HELLO) as (fake_server, pool):
         assert await body_of(pool) == b""
         assert await body_of(pool) == b"hello"
         assert fake_server.connections == 1
@@ -47,7 +47,7 @@ async def test_a_response_without_a_body_is_empty() -> None:
 
 async def test_header_names_are_in_lower_case() -> None:
     async with (
-        scripted(b"HTTP/1.1 429 Slow\r\nRetry-After: 7\r\nContent-Length: 0\r\n\r\n") as (_, pool),
+        scripted_http(b"HTTP/1.1 429 Slow\r\nRetry-After: 7\r\nContent-Length: 0\r\n\r\n") as (_, pool),
         pool.send(GET) as response,
     ):
         assert (response.status, response.is_error, response.headers["retry-after"]) == (429, True, "7")
@@ -55,7 +55,7 @@ async def test_header_names_are_in_lower_case() -> None:
 
 @pytest.mark.parametrize("answer", [HELLO, CHUNKED + b"5\r\nhello\r\n0\r\n\r\n"], ids=["a length", "chunks"])
 async def test_consecutive_requests_share_a_connection(answer: bytes) -> None:
-    async with scripted(answer, answer, answer) as (fake_server, pool):
+    async with scripted_http(answer, answer, answer) as (fake_server, pool):
         for _ in range(3):
             assert await body_of(pool) == b"hello"
         assert fake_server.connections == 1
@@ -71,14 +71,14 @@ async def test_consecutive_requests_share_a_connection(answer: bytes) -> None:
     ids=["a header", "version 1.0", "bytes after the response"],
 )
 async def test_a_connection_is_not_used_again_after(answer: bytes) -> None:
-    async with scripted(answer, HELLO) as (fake_server, pool):
+    async with scripted_http(answer, HELLO) as (fake_server, pool):
         assert await body_of(pool) == b"hello"
         assert await body_of(pool) == b"hello"
         assert fake_server.connections == 2
 
 
 async def test_a_connection_is_not_used_again_when_its_body_was_not_read() -> None:
-    async with scripted(HELLO[:-1], HELLO) as (fake_server, pool):
+    async with scripted_http(HELLO[:-1], HELLO) as (fake_server, pool):
         async with pool.send(GET):
             pass
         assert await body_of(pool) == b"hello"
@@ -86,7 +86,7 @@ async def test_a_connection_is_not_used_again_when_its_body_was_not_read() -> No
 
 
 async def test_concurrent_requests_do_not_mix() -> None:
-    async with scripted(*[HELLO] * 30) as (fake_server, pool):
+    async with scripted_http(*[HELLO] * 30) as (fake_server, pool):
         assert set(await asyncio.gather(*(body_of(pool) for _ in range(30)))) == {b"hello"}
         assert len(fake_server.requests) == 30
 
@@ -119,26 +119,26 @@ async def test_concurrent_requests_do_not_mix() -> None:
     ],
 )
 async def test_an_invalid_response_is_an_error(answer: bytes) -> None:
-    async with scripted(answer) as (_, pool):
+    async with scripted_http(answer) as (_, pool):
         with pytest.raises(BrokenConnection):
             await body_of(pool)
 
 
 async def test_a_silent_server_is_given_up() -> None:
-    async with scripted(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel", b"") as (fake_server, _):
+    async with scripted_http(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel", b"") as (fake_server, _):
         pool = ConnectionPool(fake_server.url, None, stall_seconds=0.05)
         with pytest.raises(BrokenConnection):
             await body_of(pool)
 
 
 async def test_a_body_longer_than_the_limit_is_not_read() -> None:
-    async with scripted(HELLO) as (_, pool):
+    async with scripted_http(HELLO) as (_, pool):
         with pytest.raises(BodyTooLong):
             await body_of(pool, max_bytes=4)
 
 
 async def test_a_refused_connection_means_that_no_request_was_sent() -> None:
-    async with scripted() as (fake_server, _):
+    async with scripted_http() as (fake_server, _):
         pass
     with pytest.raises(ConnectFailed):
         await body_of(ConnectionPool(fake_server.url, None))
@@ -153,7 +153,7 @@ async def test_a_refused_connection_means_that_no_request_was_sent() -> None:
     ],
 )
 async def test_headers_cannot_be_injected_into_a_request(request: OutgoingRequest) -> None:
-    async with scripted(HELLO) as (fake_server, pool):
+    async with scripted_http(HELLO) as (fake_server, pool):
         with pytest.raises(Invalid):
             await body_of(pool, request)
         assert fake_server.requests == []
@@ -167,7 +167,7 @@ async def test_headers_cannot_be_injected_into_a_request(request: OutgoingReques
     ],
 )
 async def test_a_request_has_a_host_header_without_credentials(url: str, host: str) -> None:
-    async with scripted(HELLO) as (fake_server, _):
+    async with scripted_http(HELLO) as (fake_server, _):
         port = fake_server.url.rpartition(":")[2]
         await body_of(ConnectionPool(url.format(port=port), None))
         assert f"Host: {host.format(port=port)}\r\n".encode() in fake_server.requests[0]
@@ -175,7 +175,7 @@ async def test_a_request_has_a_host_header_without_credentials(url: str, host: s
 
 
 async def test_a_request_body_is_sent_with_its_length() -> None:
-    async with scripted(HELLO, HELLO, HELLO) as (fake_server, pool):
+    async with scripted_http(HELLO, HELLO, HELLO) as (fake_server, pool):
         await body_of(pool, OutgoingRequest("POST", "/x", {}))
         await body_of(pool, OutgoingRequest("POST", "/x", {}, b""))
         await body_of(pool)
@@ -186,7 +186,7 @@ async def test_a_request_body_is_sent_with_its_length() -> None:
 async def test_no_token_is_sent_to_a_proxy_of_the_environment(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with scripted(HELLO) as (proxy, _):
+    async with scripted_http(HELLO) as (proxy, _):
         for name in ("http_proxy", "HTTP_PROXY", "ALL_PROXY"):
             monkeypatch.setenv(name, proxy.url)
         async with Client(server.url, server.token) as client:

@@ -12,8 +12,8 @@ from bullpen.client import ActivityFrame, Client, ExitFrame, Frame, HistoryFrame
 from bullpen.client.terminal import Terminal
 from bullpen.domain.errors import Conflict, NotFound
 from support.server import Server
-from support.tui import TuiTalk, define_tui
-from support.wire import Wire
+from support.tcp_proxy import TcpProxy
+from support.tui_session_client import TuiSessionClient, define_tui
 
 FULL = os.environ.get("BULLPEN_FAULTS") == "full"
 DEADLINE = 1800 if FULL else 200  # seconds
@@ -51,7 +51,7 @@ async def read_to_the_end(terminal: Terminal) -> list[Frame]:
 
 async def test_every_change_of_an_agents_activity_is_received(client: Client, server: Server) -> None:
     await define_tui(server)
-    talk = await TuiTalk.begin(server)
+    talk = await TuiSessionClient.begin(server)
     worker = await talk.worker()
     async with asyncio.timeout(60), client.terminal(talk.id, worker["id"]) as terminal:
         activities: list[str] = []
@@ -106,14 +106,14 @@ async def test_an_unknown_worker_is_an_error(client: Client, server: Server) -> 
 
 @pytest.mark.timeout(DEADLINE + 60)
 async def test_output_is_complete_after_cuts(
-    cut_client: Client, client: Client, wire: Wire, server: Server
+    cut_client: Client, client: Client, wire: TcpProxy, server: Server
 ) -> None:
     ids = await new_terminal(server)
     cuts = 300 if FULL else 30
     generator = random.Random(5)
     async with asyncio.timeout(DEADLINE), cut_client.terminal(*ids, after=0) as terminal:
         await terminal.write(b"seq 1 200000; exit\n")
-        wire.scissors = lambda direction, nth: (
+        wire.should_cut = lambda direction, nth: (
             direction == "down" and nth > 0 and wire.cuts < cuts and generator.random() < 0.2
         )
         frames = await read_to_the_end(terminal)
@@ -127,7 +127,7 @@ async def test_output_is_complete_after_cuts(
 
 @pytest.mark.timeout(DEADLINE + 60)
 async def test_each_batch_of_input_is_read_once_after_cuts(
-    cut_client: Client, wire: Wire, server: Server, tmp_path: Path
+    cut_client: Client, wire: TcpProxy, server: Server, tmp_path: Path
 ) -> None:
     ids = await new_terminal(server)
     journal = tmp_path / "journal"
@@ -137,7 +137,7 @@ async def test_each_batch_of_input_is_read_once_after_cuts(
     async with asyncio.timeout(DEADLINE), cut_client.terminal(*ids) as terminal:
         await terminal.write(f"{sys.executable} {tmp_path}/journal.py {journal}\n".encode())
         await read_until(terminal, b"ready")
-        wire.scissors = lambda _direction, nth: generator.random() < (0.1 if nth else 0.01)
+        wire.should_cut = lambda _direction, nth: generator.random() < (0.1 if nth else 0.01)
         for batch in batches:
             await terminal.write(batch)
             if generator.random() < 0.3:

@@ -12,7 +12,7 @@ import pytest
 
 from bullpen.wire import mcp
 from support.server import Server
-from support.talk import Talk, define_scripted
+from support.session_client import SessionClient, define_scripted
 from web.clients import environment_of, new_token
 
 DRIVER = Path(__file__).parents[1] / "support" / "mcp_driver.py"
@@ -77,7 +77,7 @@ async def run_driver(
 )
 async def test_the_sdk_uses_every_tool(server: Server, tmp_path: Path, python: Path, major: str) -> None:
     await define_scripted(server)
-    talk = await Talk.begin(server)
+    talk = await SessionClient.begin(server)
     run = environment_of((await talk.worker())["pid"])
     key = {name: run[name] for name in ("BULLPEN_ACTIVITY_URL", "BULLPEN_ACTIVITY_TOKEN")}
     async with run_driver(python, server, key, tmp_path) as steps:
@@ -99,7 +99,7 @@ async def test_the_sdk_uses_every_tool(server: Server, tmp_path: Path, python: P
         assert "read_session needs session" in failed["argument"][1]
         assert "no session" in failed["session"]
 
-        question = (await talk.seen("question"))["data"]
+        question = (await talk.wait_for_event("question"))["data"]
         assert question["message"] == "Which port?"
         answer = {"action": "accept", "content": {"answer": "81"}}
         await server.call("POST", f"{talk.path}/questions/{question['id']}", 204, json=answer)

@@ -14,7 +14,7 @@ from conformance.official import TO_AGENT, TO_CLIENT, Side
 from support.pictures import png
 from support.scripted_agent.journal import message_of, read_journal
 from support.server import Server
-from support.talk import Talk, define_scripted
+from support.session_client import SessionClient, define_scripted
 
 SERVERS = [
     {"name": "files", "command": "/bin/true", "args": ["-v"], "env": [{"name": "A", "value": "b"}]},
@@ -69,9 +69,9 @@ async def send_every_message(server: Server) -> Path:
         "on": {"session/set_config_option": [{"do": "answer", "result": {"configOptions": OPTIONS}}]},
     }
     journal = await define_scripted(server, "all", script, mcpServers=SERVERS)
-    talk = await Talk.begin(server, "all")
+    talk = await SessionClient.begin(server, "all")
     image = await server.call("POST", f"{talk.path}/images", 201, content=png())
-    await talk.ask("[[chunk seen]]", imageIds=[image["id"]])
+    await talk.run_turn("[[chunk seen]]", imageIds=[image["id"]])
     await change_settings(talk)
     for option in ("yes", "no", None):
         await answer_permission(talk, option)
@@ -81,8 +81,8 @@ async def send_every_message(server: Server) -> Path:
         {"action": "cancel"},
     ):
         await answer_question(talk, answer)
-    await talk.ask("[[write path=new content=text]] [[read new]] [[terminal 'exit 3']]")
-    await talk.ask("[[terminal 'sleep 1000' kill=true]]")
+    await talk.run_turn("[[write path=new content=text]] [[read new]] [[terminal 'exit 3']]")
+    await talk.run_turn("[[terminal 'sleep 1000' kill=true]]")
     for method, params in (
         ("fs/read_text_file", {"path": "missing"}),
         ("fs/read_text_file", {"path": "../home"}),
@@ -91,11 +91,11 @@ async def send_every_message(server: Server) -> Path:
         ("terminal/output", {"terminalId": "none"}),
         ("craft/drain", {}),
     ):
-        end = await talk.ask(f"[[ask method={method} 'params={json.dumps(params)}']]")
+        end = await talk.run_turn(f"[[ask method={method} 'params={json.dumps(params)}']]")
         assert end["data"]["stopReason"] == "error"
     await restart(talk)
     await talk.prompt("[[chunk last]] [[wait_cancel]]")
-    await talk.seen("agent_message", text="last")
+    await talk.wait_for_event("agent_message", text="last")
     await server.call("DELETE", talk.path, 200)
     return journal
 
@@ -104,11 +104,11 @@ async def withdraw_a_permission_and_load(server: Server) -> Path:
     """Use an agent that withdraws its own permission request, and can load its session but not resume it."""
     script = {"agent": {"initialize": {"agentCapabilities": CAPABILITIES}}}
     journal = await define_scripted(server, "loading", script)
-    talk = await Talk.begin(server, "loading")
+    talk = await SessionClient.begin(server, "loading")
     withdraw = """[[notify method=$/cancel_request 'params={"requestId": 0}']]"""
     await talk.prompt(f"[[permission wait=false]] {withdraw}")
-    await talk.seen("permission", status="cancelled")
-    await talk.seen("turn_end")
+    await talk.wait_for_event("permission", status="cancelled")
+    await talk.wait_for_event("turn_end")
     await restart(talk)
     return journal
 
@@ -121,12 +121,12 @@ async def fail_to_log_in(server: Server) -> Path:
     }
     settings = {"env": {"MY_KEY": "secret"}, "auth": {"MY_KEY": "key"}}
     journal = await define_scripted(server, "locked", script, **settings)
-    talk = Talk(server, await server.new_session(agentId="locked"))
-    await talk.seen("worker_failed")
+    talk = SessionClient(server, await server.new_session(agentId="locked"))
+    await talk.wait_for_event("worker_failed")
     return journal
 
 
-async def change_settings(talk: Talk) -> None:
+async def change_settings(talk: SessionClient) -> None:
     """Change every setting of the agent, and wait for its answer to each."""
     path = f"{talk.path}/workers/{(await talk.worker())['id']}"
     for choice, body in (
@@ -138,30 +138,30 @@ async def change_settings(talk: Talk) -> None:
         await talk.server.call("PUT", f"{path}/{choice}", 204, json=body)
 
 
-async def answer_permission(talk: Talk, option: str | None) -> None:
+async def answer_permission(talk: SessionClient, option: str | None) -> None:
     """Answer a permission with an option, or cancel the turn that asks for it."""
     prompted = await talk.prompt("[[permission]]")
-    permission = await talk.permission()
+    permission = await talk.open_permission()
     if option is None:
         await talk.server.call("POST", f"{talk.path}/cancel", 204)
     else:
         path = f"{talk.path}/permissions/{permission['id']}"
         await talk.server.call("POST", path, 204, json={"optionId": option})
-    await talk.seen("turn_end", after=prompted["seq"])
+    await talk.wait_for_event("turn_end", after=prompted["seq"])
 
 
-async def answer_question(talk: Talk, answer: dict[str, Any]) -> None:
+async def answer_question(talk: SessionClient, answer: dict[str, Any]) -> None:
     prompted = await talk.prompt("[[question]]")
-    asked = await talk.seen("question", after=prompted["seq"])
+    asked = await talk.wait_for_event("question", after=prompted["seq"])
     await talk.server.call("POST", f"{talk.path}/questions/{asked['data']['id']}", 204, json=answer)
-    await talk.seen("turn_end", after=prompted["seq"])
+    await talk.wait_for_event("turn_end", after=prompted["seq"])
 
 
-async def restart(talk: Talk) -> None:
+async def restart(talk: SessionClient) -> None:
     """Restart the agent in the same conversation."""
     seq = (await talk.events())[-1]["seq"]
     await talk.server.call("POST", f"{talk.path}/restart", 200, json={"continueConversation": True})
-    await talk.seen("agent_session", after=seq)
+    await talk.wait_for_event("agent_session", after=seq)
 
 
 def check_journal(bullpen: Side, journal: Path) -> None:

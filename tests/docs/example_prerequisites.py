@@ -5,17 +5,17 @@ from typing import Any
 
 from bullpen.agents.discovery import DEMO
 from docs.protocol_page import Section
-from support.listening import serve_in_terminal
+from support.listening_programs import serve_in_terminal
 from support.ports import free_port
 from support.server import Server
-from support.talk import Talk
+from support.session_client import SessionClient
 
 DEMO_COMMAND = [sys.executable, "-m", "bullpen.agents.demo"]
 
 
 async def prepare(server: Server, session_id: str, section: Section) -> dict[str, str]:  # noqa: PLR0911 (a table)
     """Create the prerequisites of the request. Return the values for the parameters of its path."""
-    talk = Talk(server, {"id": session_id})
+    talk = SessionClient(server, {"id": session_id})
     if section.name == "GET /api/inbox":
         return await _ask(talk, "ask", "permission", "{pid}")
     if section.path.startswith("/api/rules"):
@@ -39,14 +39,14 @@ async def prepare(server: Server, session_id: str, section: Section) -> dict[str
             return {"{aid}": "mine"}
 
 
-async def _add_agent(talk: Talk, agent_id: str) -> dict[str, str]:
+async def _add_agent(talk: SessionClient, agent_id: str) -> dict[str, str]:
     body: dict[str, Any] = {"type": "agent", "agentId": agent_id}
     worker = await talk.server.call("POST", f"{talk.path}/workers", 201, json=body)
-    await talk.seen("agent_session")
+    await talk.wait_for_event("agent_session")
     return {"{wid}": worker["id"]}
 
 
-async def _add_agent_with_question(talk: Talk) -> dict[str, str]:
+async def _add_agent_with_question(talk: SessionClient) -> dict[str, str]:
     """Add an agent that has asked a question outside of a turn."""
     worker = await _add_agent(talk, DEMO)
     path = f"/api/workers/{worker['{wid}']}/questions"
@@ -54,7 +54,7 @@ async def _add_agent_with_question(talk: Talk) -> dict[str, str]:
     return worker | {"{qid}": f"{question['id']}?seq={question['seq']}"}
 
 
-async def _add_defined_agent(talk: Talk, path: str) -> dict[str, str]:
+async def _add_defined_agent(talk: SessionClient, path: str) -> dict[str, str]:
     """Define and add an agent with a login command, or a terminal agent for the activity route."""
     definition: dict[str, Any] = {"name": "Mine", "kind": "acp", "command": DEMO_COMMAND}
     definition |= {"loginCommand": ["true"]}
@@ -67,9 +67,9 @@ async def _add_defined_agent(talk: Talk, path: str) -> dict[str, str]:
     return {"{wid}": worker["id"]}
 
 
-async def _ask(talk: Talk, prompt: str, type: str, parameter: str) -> dict[str, str]:
+async def _ask(talk: SessionClient, prompt: str, type: str, parameter: str) -> dict[str, str]:
     await talk.prompt(prompt)
-    event = await talk.seen(type, status="pending")
+    event = await talk.wait_for_event(type, status="pending")
     return {parameter: event["data"]["id"]}
 
 
@@ -82,7 +82,7 @@ async def _add_rule(server: Server, method: str) -> str:
     return rule["name"]
 
 
-async def _queue_message(talk: Talk) -> str:
+async def _queue_message(talk: SessionClient) -> str:
     await talk.server.call("POST", f"{talk.path}/queue/pause", 200)
     item = await talk.server.call("POST", f"{talk.path}/queue", 201, json={"message": "later"})
     message_id: str = item["id"]

@@ -11,7 +11,7 @@ from mcp.client.stdio import stdio_client
 from bullpen.agents.definitions import builtin, load, read_file
 from docs.page_examples import BIN, ROOT, run_line, uses_examples
 from support.server import Server
-from support.talk import Talk
+from support.session_client import SessionClient
 
 PAGE = (ROOT / "docs" / "agents.md").read_text()
 DEFINITION_START = 'name = "Mine"\nkind = "acp"\ncommand = ["my-agent"]\n'
@@ -53,9 +53,9 @@ async def test_the_demo_agent_does_what_the_prompts_of_the_page_ask(
     outputs = [await asyncio.to_thread(run_line, line, server.workspace, env) for line in shown_examples]
     assert "plan" in outputs[1]
     first, *_ = (await server.call("GET", "/api/sessions"))["sessions"][::-1]
-    talk = Talk(server, first)
-    await talk.seen("plan")
-    await talk.permission()
+    talk = SessionClient(server, first)
+    await talk.wait_for_event("plan")
+    await talk.open_permission()
 
 
 @uses_examples("docs/agents.md", "curl -s")
@@ -64,13 +64,15 @@ async def test_a_terminal_agent_reports_its_activity_with_the_command_of_the_pag
 ) -> None:
     definition = {"name": "Mine", "kind": "pty", "command": ["bash", "--norc"]}
     await server.call("PUT", "/api/agents/mine", 200, json=definition)
-    talk = Talk(server, await server.new_session())
+    talk = SessionClient(server, await server.new_session())
     workers = f"{talk.path}/workers"
     worker = await server.call("POST", workers, 201, json={"type": "agent", "agentId": "mine"})
     await server.worker_in(talk.id, worker["id"], "active")
     async with server.socket(f"/ws/session/{talk.id}/worker/{worker['id']}") as ws:
         await ws.send(json.dumps({"type": "input", "data": f"{shown_examples[0]}\r"}))
-        await talk.seen("worker_activity", activity="asking", why="it says so: may I run the tests?")
+        await talk.wait_for_event(
+            "worker_activity", activity="asking", why="it says so: may I run the tests?"
+        )
 
 
 @uses_examples("docs/agents.md", "bullpen token add helper", '{"mcpServers"')

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bullpen.client import Client
-from support.commands import Done
+from support.commands import CommandResult
 from support.server import Server
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
@@ -23,12 +23,12 @@ async def start(server: Server, name: str, *arguments: str) -> Process:
     )
 
 
-async def run(server: Server, name: str, *arguments: str) -> Done:
+async def run(server: Server, name: str, *arguments: str) -> CommandResult:
     process = await start(server, name, *arguments)
     async with asyncio.timeout(60):
         out, err = await process.communicate()
     assert process.returncode is not None
-    return Done(process.returncode, out.decode(), err.decode())
+    return CommandResult(process.returncode, out.decode(), err.decode())
 
 
 def test_every_example_is_used_in_this_file() -> None:

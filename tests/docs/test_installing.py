@@ -10,7 +10,7 @@ from packaging.requirements import Requirement
 from bullpen import __version__
 from docs.page_examples import run_line, uses_examples
 from support.repositories import Repo
-from support.wheels import Environment, build, run
+from support.wheels import VirtualEnvironment, build, run
 
 pytestmark = pytest.mark.xdist_group("wheel")  # built once, not once per process
 WHEEL = "dist/bullpen-*.whl"  # the file as the pages name it
@@ -24,7 +24,7 @@ class UserMachine:
         self._tools = home / "tools"
         (home / "dist").mkdir()
         (home / "dist" / wheel.name).symlink_to(wheel)
-        self._environment = Environment(home / "environment")
+        self._environment = VirtualEnvironment(home / "environment")
         link_requirements(home / "environment")
         (bullpen,) = distributions(name="bullpen", path=[str(wheel)])
         (home / "needed").write_text("\n".join(Requirement(line).name for line in bullpen.requires or ()))

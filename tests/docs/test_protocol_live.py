@@ -17,7 +17,7 @@ from docs.example_server import ExampleServer, check_same_shape
 from docs.protocol_page import CODE, HOME, PAGE, REPOSITORY, REST, SESSION, SOCKETS, WORKER, Section, examples
 from support.intervals import in_environment
 from support.server import Server
-from support.talk import Talk
+from support.session_client import SessionClient
 
 
 @pytest.fixture
@@ -220,7 +220,7 @@ async def test_the_frames_of_a_session_match_the_page(example_server: ExampleSer
 async def test_orders_over_a_session_socket_are_acknowledged_as_the_page_shows(
     example_server: ExampleServer,
 ) -> None:
-    talk = Talk(example_server.server, {"id": example_server.with_real_ids(SESSION)})
+    talk = SessionClient(example_server.server, {"id": example_server.with_real_ids(SESSION)})
     async with open_socket(example_server, "/ws/session/{id}") as (ws, frames, section):
         shown = {(frame["type"], frame.get("action")): frame for frame in section.examples("sent")}
 
@@ -232,14 +232,14 @@ async def test_orders_over_a_session_socket_are_acknowledged_as_the_page_shows(
         await ws.send(json.dumps(shown.pop(("subscribe", None)) | {"notices": True}))
         await ws.send(json.dumps(shown.pop(("looking", None))))  # this frame has no acknowledgement
         await order("prompt", text="ask, question")
-        permission = await talk.permission()  # until its answer, further messages are queued
+        permission = await talk.open_permission()  # until its answer, further messages are queued
         await talk.server.call("POST", f"{talk.path}/queue", 201, json={"message": "first"})
         added = await order("queue", "add")
         await order("queue", "move", messageId=added["messageId"])
         await order(
             "permission", permissionId=permission["id"], optionId=permission["options"][0]["optionId"]
         )
-        question = await talk.seen("question", status="pending")
+        question = await talk.wait_for_event("question", status="pending")
         await order("question", "decline", questionId=question["data"]["id"])
         notices = {frame["type"] for frame in section.examples("received")} - set(SESSION_FRAMES)
         compare(section, await frames.until(*notices), *notices)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import psutil
 
-from support.agent_client import AgentClient, define_scripted
+from support.retrying_client import RetryingClient, define_scripted
 from support.scripted_agent.journal import prompts_in
 from support.server import Server, has_ended
 
@@ -19,28 +19,28 @@ def keeper_of(pid: int) -> int:
     return int(parent.pid)
 
 
-async def begin_turn(server: Server) -> tuple[AgentClient, int]:
+async def begin_turn(server: Server) -> tuple[RetryingClient, int]:
     """Return a client of an agent that has begun its answer, and the pid of the agent."""
-    client = await AgentClient.begin(server)
+    client = await RetryingClient.begin(server)
     await client.prompt("[[chunk begun]] [[sleep 1000]]")
     async with client.following():
-        await client.until(lambda _: "begun" in client.text())
-    return client, client.of_type("worker_ready")[0]["data"]["pid"]
+        await client.until(lambda _: "begun" in client.agent_text())
+    return client, client.events_of_type("worker_ready")[0]["data"]["pid"]
 
 
-async def check_failure(client: AgentClient, reason: str) -> None:
+async def check_failure(client: RetryingClient, reason: str) -> None:
     """Check that the worker failed, its turn ended, and the session works after a restart of the agent."""
     async with client.following():
-        await client.until(lambda _: client.of_type("worker_failed"))
-        assert reason in client.of_type("worker_failed")[0]["data"]["error"]
-        (end,) = client.of_type("turn_end")
+        await client.until(lambda _: client.events_of_type("worker_failed"))
+        assert reason in client.events_of_type("worker_failed")[0]["data"]["error"]
+        (end,) = client.events_of_type("turn_end")
         assert end["data"]["stopReason"] == "error"
         assert (await client.get())["status"] == "active"
         await client.server.call("POST", f"{client.path}/restart", json={"continueConversation": True})
-        await client.until(lambda _: len(client.of_type("worker_ready")) == 2)
+        await client.until(lambda _: len(client.events_of_type("worker_ready")) == 2)
         await client.prompt("[[chunk again]]")
         await client.until_turns(2)
-    assert client.text() == "begunagain"
+    assert client.agent_text() == "begunagain"
 
 
 async def test_an_agent_that_is_killed_in_a_turn_fails_and_can_be_restarted(
@@ -79,14 +79,14 @@ async def test_an_agent_with_automatic_restart_is_restarted_after_its_keeper_was
     server: Server, workspace: Path
 ) -> None:
     define_scripted(workspace, agent_id="phoenix", restart=True)
-    client = await AgentClient.begin(server, "phoenix")
+    client = await RetryingClient.begin(server, "phoenix")
     async with client.following():
-        await client.until(lambda _: client.of_type("worker_ready"))
-        os.kill(keeper_of(client.of_type("worker_ready")[0]["data"]["pid"]), signal.SIGKILL)
-        await client.until(lambda _: len(client.of_type("worker_ready")) == 2)
+        await client.until(lambda _: client.events_of_type("worker_ready"))
+        os.kill(keeper_of(client.events_of_type("worker_ready")[0]["data"]["pid"]), signal.SIGKILL)
+        await client.until(lambda _: len(client.events_of_type("worker_ready")) == 2)
         await client.prompt("[[chunk back]]")
-        await client.until(lambda _: client.text() == "back")
-    assert [each["data"]["again"] for each in client.of_type("worker_failed")] == [True]
+        await client.until(lambda _: client.agent_text() == "back")
+    assert [each["data"]["again"] for each in client.events_of_type("worker_failed")] == [True]
 
 
 async def test_the_server_closes_the_files_of_a_terminal_whose_keeper_was_killed(server: Server) -> None:
@@ -120,15 +120,15 @@ async def test_a_server_stopped_by_sigterm_ends_and_its_agents_continue(
     server: Server, workspace: Path
 ) -> None:
     journal = define_scripted(workspace)
-    client = await AgentClient.begin(server)
+    client = await RetryingClient.begin(server)
     async with client.following():
         await client.prompt("[[stream n=100 delay=0.02]]")
-        await client.until(lambda _: client.text())
+        await client.until(lambda _: client.agent_text())
         began = time.monotonic()
         assert await server.stop() == 0
         assert time.monotonic() - began < 30
         await asyncio.sleep(0.5)
         await server.start()
         await client.until_turns(1)
-    assert client.text() == "".join(f"<{number}>" for number in range(100))
+    assert client.agent_text() == "".join(f"<{number}>" for number in range(100))
     assert prompts_in(journal) == ["[[stream n=100 delay=0.02]]"]

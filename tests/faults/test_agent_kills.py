@@ -11,7 +11,7 @@ import pytest
 
 from bullpen.domain.snapshot import Snapshot, fold_all
 from bullpen.wire.browser import read_event, session_json
-from support.agent_client import AgentClient, define_scripted, insist
+from support.retrying_client import RetryingClient, define_scripted, retry_until_answered
 from support.scripted_agent.journal import prompts_in, read_journal
 from support.server import Server
 
@@ -19,9 +19,9 @@ CHUNKS = 2000
 SHARES = 4 if os.environ.get("BULLPEN_FAULTS") == "full" else 1  # agents, each with a share of the kills
 
 
-async def check_copies(clients: list[AgentClient]) -> None:
+async def check_copies(clients: list[RetryingClient]) -> None:
     """Check that every client has the whole log, and that folding it gives the session the server returns."""
-    log = await clients[0].log()
+    log = await clients[0].stored_events()
     assert [event["seq"] for event in log] == list(range(1, len(log) + 1))
     for client in clients:
         await client.until(lambda events: len(events) >= len(log))
@@ -52,15 +52,15 @@ async def test_an_agent_continues_its_work_while_the_server_is_killed(
 ) -> None:
     faults //= SHARES
     journal = define_scripted(workspace)
-    first = await AgentClient.begin(server)
-    clients = [first, AgentClient(server, first.id), AgentClient(server, first.id)]
+    first = await RetryingClient.begin(server)
+    clients = [first, RetryingClient(server, first.id), RetryingClient(server, first.id)]
     chunks = CHUNKS // faults
     texts = []
     async with AsyncExitStack() as stack:
         for client in clients:
             await stack.enter_async_context(client.following())
         tasks = await stack.enter_async_context(asyncio.TaskGroup())
-        answering = tasks.create_task(clients[1].answer_all())
+        answering = tasks.create_task(clients[1].allow_all())
         for number in range(faults):
             texts.append(_script(number, chunks))
             before = len(first.events)
@@ -71,12 +71,14 @@ async def test_an_agent_continues_its_work_while_the_server_is_killed(
         answering.cancel()
         await check_copies(clients)
     assert prompts_in(journal) == texts
-    assert [event["data"]["text"] for event in first.of_type("user_prompt")] == texts
-    assert numbers(first.text()) == list(range(chunks * faults))
-    assert [event["data"]["stopReason"] for event in first.of_type("turn_end")] == ["end_turn"] * faults
+    assert [event["data"]["text"] for event in first.events_of_type("user_prompt")] == texts
+    assert numbers(first.agent_text()) == list(range(chunks * faults))
+    assert [event["data"]["stopReason"] for event in first.events_of_type("turn_end")] == [
+        "end_turn"
+    ] * faults
     assert len({record["pid"] for record in read_journal(journal)}) == 1
-    assert len(first.of_type("worker_ready")) == 1 + faults  # the agent, and a terminal for each turn
-    assert len(first.of_type("file_write")) == faults
+    assert len(first.events_of_type("worker_ready")) == 1 + faults  # the agent, and a terminal for each turn
+    assert len(first.events_of_type("file_write")) == faults
     for number in range(faults):
         assert (workspace / f"file-{number}").read_text() == f"w{number}"
         assert (workspace / f"ran-{number}").read_text() == "once\n"
@@ -86,10 +88,10 @@ async def test_a_prompt_repeated_over_restarts_and_from_two_clients_reaches_the_
     server: Server, workspace: Path
 ) -> None:
     journal = define_scripted(workspace)
-    first = await AgentClient.begin(server)
-    second = AgentClient(server, first.id)
+    first = await RetryingClient.begin(server)
+    second = RetryingClient(server, first.id)
     async with first.following():
-        await first.until(lambda _: first.of_type("worker_ready"))
+        await first.until(lambda _: first.events_of_type("worker_ready"))
         answers = []
         for client in (first, second, first):
             answers += await asyncio.gather(*(client.prompt("[[sleep 2]]", "the-id") for _ in range(2)))
@@ -98,21 +100,21 @@ async def test_a_prompt_repeated_over_restarts_and_from_two_clients_reaches_the_
         await server.call("POST", f"{first.path}/prompt", 409, json={"text": "other", "promptId": "the-id"})
         await first.until_turns(1)
     assert prompts_in(journal) == ["[[sleep 2]]"]
-    assert len(first.of_type("user_prompt")) == 1
+    assert len(first.events_of_type("user_prompt")) == 1
 
 
 async def test_a_permission_is_answered_once_after_a_restart(server: Server, workspace: Path) -> None:
     journal = define_scripted(workspace)
-    first = await AgentClient.begin(server)
+    first = await RetryingClient.begin(server)
     async with first.following():
         await first.prompt("[[permission title=x]] [[chunk allowed]]")
-        await first.until(lambda _: first.asked())
+        await first.until(lambda _: first.open_permissions())
         await server.restart()
         (permission,) = (await first.get("/permissions"))["permissions"]
         answers = await asyncio.gather(*(first.answer(permission["id"], "yes") for _ in range(2)))
         assert sorted(answers) == [204, 409]
         await first.until_turns(1)
-    assert first.text() == "allowed"
+    assert first.agent_text() == "allowed"
     replies = [record for record in read_journal(journal) if '"optionId"' in record.get("line", "")]
     assert len([record for record in replies if record["dir"] == "in"]) == 1
 
@@ -121,31 +123,31 @@ async def test_queued_messages_are_sent_once_and_in_order_while_the_server_is_ki
     server: Server, workspace: Path, faults: int
 ) -> None:
     journal = define_scripted(workspace)
-    first = await AgentClient.begin(server)
-    second = AgentClient(server, first.id)
+    first = await RetryingClient.begin(server)
+    second = RetryingClient(server, first.id)
     async with first.following():
-        await first.until(lambda _: first.of_type("worker_ready"))
+        await first.until(lambda _: first.events_of_type("worker_ready"))
         await first.prompt(
             opening := "[[permission title=wait]]"
         )  # the agent waits until the queue is filled and reordered
-        await first.until(lambda _: first.asked())
+        await first.until(lambda _: first.open_permissions())
         texts = [f"{number} [[sleep 0.4]]" for number in range(8)]
         for number, client in zip(range(8), [first, second] * 4, strict=True):
             await client.prompt(texts[number], f"item-{number}")
         await server.restart()
-        await insist(lambda: server.call("DELETE", f"{first.path}/queue/item-6", 204))
-        await insist(
+        await retry_until_answered(lambda: server.call("DELETE", f"{first.path}/queue/item-6", 204))
+        await retry_until_answered(
             lambda: server.call("POST", f"{second.path}/queue/item-7/move", json={"direction": "up"})
         )
         expected = [opening, *texts[:5], texts[7], texts[5]]
-        (permission,) = first.asked()
+        (permission,) = first.open_permissions()
         await first.answer(permission, "yes")
         for _ in range(faults // 5):
             await asyncio.sleep(random.uniform(0, 0.5))
             await server.restart()
         await first.until_turns(len(expected))
         assert (await first.get("/queue"))["count"] == 0
-        assert await first.log() == first.events
+        assert await first.stored_events() == first.events
     assert prompts_in(journal) == expected
-    sent = [event["data"]["promptId"] for event in first.of_type("user_prompt")]
+    sent = [event["data"]["promptId"] for event in first.events_of_type("user_prompt")]
     assert sent[1:] == [f"item-{number}" for number in (0, 1, 2, 3, 4, 7, 5)]

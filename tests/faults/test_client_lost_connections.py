@@ -19,9 +19,9 @@ from bullpen.client.terminal import Terminal
 from bullpen.log.log import MAX_EVENTS_BEHIND, SessionLog
 from bullpen.store.database import Database
 from bullpen.store.events import EventStore
+from support.sample_events import error_draft
 from support.server import Server
-from support.stories import said
-from support.wire import Wire
+from support.tcp_proxy import TcpProxy
 
 CUTS = 1000 if os.environ.get("BULLPEN_FAULTS") == "full" else 100
 FEWER_CUTS = CUTS // 5
@@ -46,8 +46,8 @@ with open(sys.argv[1], "wb", buffering=0) as journal:
 
 
 @pytest.fixture
-async def wire(server: Server) -> AsyncIterator[Wire]:
-    async with Wire(server.port).laid() as wire:
+async def wire(server: Server) -> AsyncIterator[TcpProxy]:
+    async with TcpProxy(server.port).running() as wire:
         yield wire
 
 
@@ -63,7 +63,7 @@ async def read_frames(terminal: Terminal, ready: asyncio.Event) -> list[Frame]:
     return frames
 
 
-async def type_numbers(terminal: Terminal, wire: Wire, rng: random.Random) -> bytes:
+async def type_numbers(terminal: Terminal, wire: TcpProxy, rng: random.Random) -> bytes:
     """Type numbers until the connection was cut CUTS times; return everything that was typed."""
     typed = b""
     while wire.cuts < CUTS:
@@ -77,7 +77,7 @@ async def type_numbers(terminal: Terminal, wire: Wire, rng: random.Random) -> by
 
 
 async def test_a_terminal_connection_that_is_cut_loses_and_repeats_nothing_in_either_direction(
-    server: Server, wire: Wire, tmp_path: Path
+    server: Server, wire: TcpProxy, tmp_path: Path
 ) -> None:
     program, journal = tmp_path / "counter.py", tmp_path / "journal"
     program.write_text(COUNTER)
@@ -93,7 +93,7 @@ async def test_a_terminal_connection_that_is_cut_loses_and_repeats_nothing_in_ei
         reading = tasks.create_task(read_frames(terminal, ready))
         await terminal.write(f"exec {sys.executable} {program} {journal}\n".encode())
         await ready.wait()
-        wire.scissors = lambda _, nth: wire.cuts < CUTS and rng.random() < (0.1 if nth else 0.01)
+        wire.should_cut = lambda _, nth: wire.cuts < CUTS and rng.random() < (0.1 if nth else 0.01)
         typed = await type_numbers(terminal, wire, rng)
         frames = await reading
     assert wire.cuts >= CUTS
@@ -107,7 +107,7 @@ async def test_a_terminal_connection_that_is_cut_loses_and_repeats_nothing_in_ei
     assert counted == [b"%d" % number for number in range(1, len(counted) + 1)]
 
 
-def cut_the_first_message(wire: Wire, received: Sequence[object], rng: random.Random) -> None:
+def cut_the_first_message(wire: TcpProxy, received: Sequence[object], rng: random.Random) -> None:
     """Cut the connection in the message after the handshake, and at random places after the first message."""
 
     def scissors(direction: str, nth: int) -> bool:
@@ -115,11 +115,11 @@ def cut_the_first_message(wire: Wire, received: Sequence[object], rng: random.Ra
             return wire.cuts < FIRST_CUTS and direction == "down" and nth == 1
         return wire.cuts < FEWER_CUTS and rng.random() < (0.04 if nth else 0.01)
 
-    wire.scissors = scissors
+    wire.should_cut = scissors
 
 
 async def test_a_terminal_connection_cut_in_the_history_continues_directly_after_it(
-    server: Server, wire: Wire, tmp_path: Path
+    server: Server, wire: TcpProxy, tmp_path: Path
 ) -> None:
     program = tmp_path / "counter.py"
     program.write_text(COUNTER)
@@ -154,13 +154,13 @@ async def test_a_terminal_connection_cut_in_the_history_continues_directly_after
 
 
 async def test_a_follower_whose_connection_is_cut_in_the_snapshot_gets_every_event_once(
-    server: Server, wire: Wire
+    server: Server, wire: TcpProxy
 ) -> None:
     session = await server.new_session()
     await server.stop()
     async with Database.open(f"sqlite:///{server.home}/bullpen.db") as database:
         log = await SessionLog.open(EventStore(database), session["id"])
-        await log.append([said(str(n)) for n in range(MAX_EVENTS_BEHIND)])
+        await log.append([error_draft(str(n)) for n in range(MAX_EVENTS_BEHIND)])
     await server.start()
     async with server.socket(f"/ws/session/{session['id']}") as socket:
         await socket.send('{"type": "subscribe", "after": 0}')

@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from support.agent_client import AgentClient, define_scripted
+from support.retrying_client import RetryingClient, define_scripted
 from support.scripted_agent.journal import prompts_in
 from support.server import Server
 
@@ -18,30 +18,30 @@ TIMES = 50 if os.environ.get("BULLPEN_FAULTS") == "full" else 1
 PROMPT = "[[chunk begun]] [[permission title=x]] [[sleep 1000]]"
 
 
-async def in_a_handshake(client: AgentClient) -> None:
-    await client.until(lambda _: client.of_type("request_sent"))
+async def in_a_handshake(client: RetryingClient) -> None:
+    await client.until(lambda _: client.events_of_type("request_sent"))
 
 
-async def when_idle(client: AgentClient) -> None:
-    await client.until(lambda _: client.of_type("worker_ready"))
+async def when_idle(client: RetryingClient) -> None:
+    await client.until(lambda _: client.events_of_type("worker_ready"))
 
 
-async def with_a_prompt_stored(client: AgentClient) -> None:
+async def with_a_prompt_stored(client: RetryingClient) -> None:
     await when_idle(client)
     await client.prompt(PROMPT)
 
 
-async def with_output_being_read(client: AgentClient) -> None:
+async def with_output_being_read(client: RetryingClient) -> None:
     await with_a_prompt_stored(client)
-    await client.until(lambda _: client.text())
+    await client.until(lambda _: client.agent_text())
 
 
-async def with_a_question_open(client: AgentClient) -> None:
+async def with_a_question_open(client: RetryingClient) -> None:
     await with_a_prompt_stored(client)
-    await client.until(lambda _: client.asked())
+    await client.until(lambda _: client.open_permissions())
 
 
-STAGES: list[Callable[[AgentClient], Awaitable[None]]] = [
+STAGES: list[Callable[[RetryingClient], Awaitable[None]]] = [
     in_a_handshake,
     when_idle,
     with_a_prompt_stored,
@@ -53,7 +53,7 @@ VICTIMS = ["agent", "keeper", "agent and keeper", "server and keeper", "server a
 
 @pytest.mark.parametrize("stage", STAGES, ids=lambda stage: stage.__name__)
 async def test_a_session_continues_after_its_agent_keeper_or_server_was_killed_at_any_stage(
-    server: Server, workspace: Path, stage: Callable[[AgentClient], Awaitable[None]]
+    server: Server, workspace: Path, stage: Callable[[RetryingClient], Awaitable[None]]
 ) -> None:
     for number in range(TIMES):
         for victim in VICTIMS:
@@ -66,10 +66,10 @@ async def test_a_session_continues_after_its_agent_keeper_or_server_was_killed_a
                 await _check(client, journal)
 
 
-async def _begin(server: Server, agent_id: str) -> AgentClient:
+async def _begin(server: Server, agent_id: str) -> RetryingClient:
     """Create a session and add an agent. An agent that is added later may fail without ending the session."""
     session = await server.new_session()
-    client = AgentClient(server, session["id"])
+    client = RetryingClient(server, session["id"])
     body = {"type": "agent", "agentId": agent_id}
     await server.call("POST", f"{client.path}/workers", 201, json=body)
     return client
@@ -102,18 +102,18 @@ async def _kill(server: Server, victim: str, pid: int | None) -> None:
         await server.start()
 
 
-async def _check(client: AgentClient, journal: Path) -> None:
+async def _check(client: RetryingClient, journal: Path) -> None:
     """Check that the worker failed, that no prompt was sent twice, and that a restarted agent works."""
-    await client.until(lambda _: client.of_type("worker_failed"))
+    await client.until(lambda _: client.events_of_type("worker_failed"))
     worker = (await client.get("/workers"))["workers"][0]
     assert (await client.get())["status"] == "active"
-    assert len(client.of_type("turn_start")) == len(client.of_type("turn_end"))
-    assert client.asked() == set()
+    assert len(client.events_of_type("turn_start")) == len(client.events_of_type("turn_end"))
+    assert client.open_permissions() == set()
     await client.server.call("POST", f"{client.path}/workers/{worker['id']}/restart")
     await client.until(lambda _: client.events[-1]["type"] == "worker_activity" and _ready_again(client))
     await client.prompt("[[chunk again]]")
-    await client.until(lambda _: client.text().endswith("again"))
-    log = await client.log()
+    await client.until(lambda _: client.agent_text().endswith("again"))
+    log = await client.stored_events()
     assert [event["seq"] for event in log] == list(range(1, len(log) + 1))
     prompts = prompts_in(journal)
     assert prompts.count(PROMPT) <= 1
@@ -121,6 +121,6 @@ async def _check(client: AgentClient, journal: Path) -> None:
     await client.server.call("DELETE", client.path)
 
 
-def _ready_again(client: AgentClient) -> bool:
-    failed = client.of_type("worker_failed")[-1]["seq"]
-    return any(event["seq"] > failed for event in client.of_type("worker_ready"))
+def _ready_again(client: RetryingClient) -> bool:
+    failed = client.events_of_type("worker_failed")[-1]["seq"]
+    return any(event["seq"] > failed for event in client.events_of_type("worker_ready"))

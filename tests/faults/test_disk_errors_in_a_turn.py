@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from support.agent_client import AgentClient, define_scripted
+from support.retrying_client import RetryingClient, define_scripted
 from support.scripted_agent.journal import message_of, prompts_in, read_journal
 from support.server import Server
 from support.strace import failing_at
@@ -64,7 +64,7 @@ async def test_a_disk_that_fails_for_some_time_during_a_turn_loses_nothing(
     assert failed_writes, "no write failed, so nothing was tested"
 
 
-async def _until_refused(server: Server, turn: asyncio.Task[AgentClient]) -> None:
+async def _until_refused(server: Server, turn: asyncio.Task[RetryingClient]) -> None:
     """Wait until a new order is refused, and check that reads still work.
 
     Return early if the turn ended before any order was refused.
@@ -79,29 +79,29 @@ async def _until_refused(server: Server, turn: asyncio.Task[AgentClient]) -> Non
             await server.http.delete(f"/api/sessions/{answer.json()['id']}")
 
 
-async def _run_turn(server: Server, agent_id: str) -> AgentClient:
+async def _run_turn(server: Server, agent_id: str) -> RetryingClient:
     """Create a session with an agent, prompt it, and allow what it asks for."""
     workspace = str(server.workspace)
     session = (
         await send_order(server, "POST", "/api/sessions", locationPath=workspace, agentId=agent_id)
     ).json()
-    client = AgentClient(server, session["id"])
+    client = RetryingClient(server, session["id"])
     async with client.following():
         await send_order(server, "POST", f"{client.path}/prompt", text=PROMPT, promptId=agent_id)
-        await client.until(lambda _: client.asked())
-        (permission,) = client.asked()
+        await client.until(lambda _: client.open_permissions())
+        (permission,) = client.open_permissions()
         await send_order(server, "POST", f"{client.path}/permissions/{permission}", optionId="yes")
-        await client.until(lambda _: client.of_type("turn_end"))
+        await client.until(lambda _: client.events_of_type("turn_end"))
     return client
 
 
-async def _check(client: AgentClient, journal: Path) -> None:
+async def _check(client: RetryingClient, journal: Path) -> None:
     """Check that every acknowledged event is stored once and that the agent received each message once."""
-    assert (await client.log())[: len(client.events)] == client.events
+    assert (await client.stored_events())[: len(client.events)] == client.events
     assert prompts_in(journal) == [PROMPT]
-    assert client.text() == "<0><1><2><3><4>end"
+    assert client.agent_text() == "<0><1><2><3><4>end"
     for event_type in ("worker_ready", "agent_session", "user_prompt", "file_write", "turn_end"):
-        assert len(client.of_type(event_type)) == 1, event_type
+        assert len(client.events_of_type(event_type)) == 1, event_type
     methods = [message_of(record).get("method") for record in read_journal(journal) if record["dir"] == "in"]
     assert methods == ["initialize", "session/new", "session/prompt", None, None]
     await send_order(client.server, "DELETE", client.path)

@@ -21,11 +21,11 @@ from typing import Any
 import httpx
 import psutil
 
-from support.agent_client import AgentClient, define_scripted
+from support.retrying_client import RetryingClient, define_scripted
 from support.scripted_agent.journal import prompts_in
 from support.server import Server
 from support.strace import FULL, failing_at
-from support.viewer import Typist, Viewer
+from support.terminal_viewer import TerminalViewer, TerminalWriter
 
 ERRORS = ("EMFILE", "ENFILE", "ENOMEM", "EIO")
 SECONDS = 60.0
@@ -158,8 +158,8 @@ async def _use_terminal(server: Server) -> None:
     path = f"/api/sessions/{session['id']}/workers"
     worker = await _request(server, "POST", path, json={"type": "terminal"})
     worker = await _started(server, f"{path}/{worker['id']}")
-    typist = Typist(server, session["id"], worker["id"], "typist")
-    viewer = Viewer(server, session["id"], worker["id"])
+    typist = TerminalWriter(server, session["id"], worker["id"], "typist")
+    viewer = TerminalViewer(server, session["id"], worker["id"])
     async with viewer.watching():
         await typist.type("stty -echo; PS1=\n", "echo bul''lpen\n")
         await viewer.until_seen(b"bullpen\r\n")
@@ -193,15 +193,15 @@ class _AgentRounds:
         path = f"/api/sessions/{session['id']}/workers"
         worker = await _request(server, "POST", path, json={"type": "agent", "agentId": agent_id})
         await _started(server, f"{path}/{worker['id']}")
-        client = AgentClient(server, session["id"])
+        client = RetryingClient(server, session["id"])
         text = "[[stream n=5]] [[tool title=y]] [[chunk end]]"
         prompt = {"text": text, "promptId": str(uuid.uuid4())}
         async with client.following():
             await _request(server, "POST", f"{client.path}/prompt", json=prompt)
             await client.until_turns(1)
         assert prompts_in(journal) == [text]
-        assert client.text() == "<0><1><2><3><4>end"
-        assert len(client.of_type("user_prompt")) == 1
+        assert client.agent_text() == "<0><1><2><3><4>end"
+        assert len(client.events_of_type("user_prompt")) == 1
         await _request(server, "DELETE", client.path)
 
 

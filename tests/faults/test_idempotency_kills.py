@@ -10,8 +10,8 @@ import pytest
 
 from support.pictures import png
 from support.server import Server
+from support.session_client import SessionClient, define_scripted
 from support.strace import killed_at
-from support.talk import Talk, define_scripted
 
 # A killed process keeps what it wrote: at pwrite64 the commit has not happened, at its fdatasync it has.
 BEFORE, AFTER = "pwrite64", "fdatasync"
@@ -40,7 +40,7 @@ async def send_until_killed(server: Server, point: Point, send: Send) -> bool:
     return killed
 
 
-async def events_after_cancel(talk: Talk) -> list[dict[str, Any]]:
+async def events_after_cancel(talk: SessionClient) -> list[dict[str, Any]]:
     """Return the events once each cancel was followed by the end of its turn."""
     async with asyncio.timeout(SECONDS):
         while True:
@@ -59,12 +59,12 @@ def is_cancel(event: dict[str, Any]) -> bool:
 @pytest.mark.timeout(900)
 async def test_a_cancel_repeated_after_a_kill_never_cancels_the_next_turn(server: Server) -> None:
     await define_scripted(server)
-    talk = await Talk.begin(server)
+    talk = await SessionClient.begin(server)
     kills = effects = 0
     for number, point in enumerate([(BEFORE, 1), (AFTER, 1), (AFTER, 2), (AFTER, 3)] * ROUNDS):
         headers = {"Idempotency-Key": f"cancel {number}"}
         seq = (await talk.prompt("[[wait_cancel]]"))["seq"]
-        await talk.seen("turn_start", after=seq - 1)
+        await talk.wait_for_event("turn_start", after=seq - 1)
 
         async def cancel(headers: dict[str, str] = headers) -> httpx.Response:
             return await server.http.post(f"{talk.path}/cancel", headers=headers)
@@ -76,12 +76,12 @@ async def test_a_cancel_repeated_after_a_kill_never_cancels_the_next_turn(server
         if over:
             effects += 1
             seq = (await talk.prompt("[[wait_cancel]]"))["seq"]
-            await talk.seen("turn_start", after=seq - 1)
+            await talk.wait_for_event("turn_start", after=seq - 1)
         assert (await cancel()).status_code == 204
         if over:
             assert not any(is_cancel(each) for each in await talk.events(after=seq)), point
             await server.call("POST", f"{talk.path}/cancel", 204)
-        await talk.seen("turn_end", after=seq)
+        await talk.wait_for_event("turn_end", after=seq)
     assert kills, "no kill happened, so nothing was tested"
     assert effects, "no cancel had its effect before the kill, so nothing was tested"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from support.agent_client import AgentClient, define_scripted
+from support.retrying_client import RetryingClient, define_scripted
 from support.server import Server
 
 LINES = 10_000 if os.environ.get("BULLPEN_FAULTS") == "full" else 2_000
@@ -89,16 +89,18 @@ async def test_an_agent_that_sends_invalid_lines_affects_no_other_session(
     steps = [{"do": "bytes", "text": (line + b"\n").hex()} for line in invalid_lines(LINES)]
     define_scripted(workspace, {"prompts": [[*steps, {"do": "chunk", "text": "the end"}]]}, "broken")
     define_scripted(workspace)
-    broken, healthy = await AgentClient.begin(server, "broken"), await AgentClient.begin(server)
+    broken, healthy = await RetryingClient.begin(server, "broken"), await RetryingClient.begin(server)
     async with broken.following(), healthy.following():
         await broken.prompt("go")
         for number in range(5):
             await healthy.prompt(f"[[chunk {number}]]")
             await healthy.until_turns(number + 1)
-        await broken.until(lambda _: broken.of_type("turn_end") or broken.of_type("worker_failed"))
-        log = await broken.log()
+        await broken.until(
+            lambda _: broken.events_of_type("turn_end") or broken.events_of_type("worker_failed")
+        )
+        log = await broken.stored_events()
         assert [event["seq"] for event in log] == list(range(1, len(log) + 1))
         assert (await broken.get())["status"] == "active"
-    assert healthy.text() == "01234"
+    assert healthy.agent_text() == "01234"
     assert (await server.call("GET", "/api/health"))["status"] == "ok"
     assert "internal error" not in server.output()

@@ -10,7 +10,7 @@ from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
 
 from support.server import Server
-from support.viewer import Typist, Viewer
+from support.terminal_viewer import TerminalViewer, TerminalWriter
 
 MESSAGES = 10_000
 BROKEN = 500
@@ -74,13 +74,13 @@ async def test_each_of_thousands_of_invalid_messages_gets_an_error(server: Serve
     url = path.format(session=session["id"], worker=worker["id"])
     rng = random.Random(path)
     invalid = [each for each in (invalid_message(rng) for _ in range(MESSAGES)) if not _is_valid(each)]
-    viewer = Viewer(server, session["id"], worker["id"])
+    viewer = TerminalViewer(server, session["id"], worker["id"])
     async with viewer.watching(), server.socket(url) as ws:
         async with asyncio.TaskGroup() as tasks:
             reading = tasks.create_task(count_errors(ws, "the-last"))
             await send_all(ws, [*invalid, '{"type":"the-last","id":"the-last"}'])
         assert reading.result() == len(invalid) + 1
-        await Typist(server, session["id"], worker["id"], "typist").type("echo st''ill here\n")
+        await TerminalWriter(server, session["id"], worker["id"], "typist").type("echo st''ill here\n")
         await viewer.until_seen(b"still here")
 
 
@@ -88,7 +88,7 @@ async def test_a_client_that_breaks_the_protocol_is_disconnected_and_no_other_cl
     session = await server.new_session()
     worker = await server.new_terminal(session["id"])
     path = f"/ws/session/{session['id']}/worker/{worker['id']}"
-    viewer = Viewer(server, session["id"], worker["id"])
+    viewer = TerminalViewer(server, session["id"], worker["id"])
     async with viewer.watching():
         for number in range(BROKEN):
             async with server.socket(path) as ws:
@@ -96,7 +96,7 @@ async def test_a_client_that_breaks_the_protocol_is_disconnected_and_no_other_cl
                 with pytest.raises(ConnectionClosed):
                     while True:
                         await ws.recv()
-        await Typist(server, session["id"], worker["id"], "typist").type("echo st''ill here\n")
+        await TerminalWriter(server, session["id"], worker["id"], "typist").type("echo st''ill here\n")
         await viewer.until_seen(b"still here")
 
 

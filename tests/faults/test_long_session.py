@@ -12,8 +12,8 @@ from bullpen.domain.events import Draft, SessionStart
 from bullpen.log.log import SessionLog
 from bullpen.store.database import Database
 from bullpen.store.events import EventStore
+from support.sample_events import error_draft
 from support.server import Server
-from support.stories import said
 
 EVENTS = 1_000_000 if os.environ.get("BULLPEN_FAULTS") == "full" else 40_000
 SHORT = 1_000
@@ -45,7 +45,9 @@ async def _write(store: EventStore, session_id: str, workspace: Path, count: int
     start = SessionStart(session_type="quick", location_path=str(workspace), title=session_id)
     log = await SessionLog.create(store, session_id, [Draft(start)])
     while (left := count - log.head) > 0:
-        await log.append([said(f"{log.head + n} {TEXT}") for n in range(1, min(left, EVENTS_PER_APPEND) + 1)])
+        await log.append(
+            [error_draft(f"{log.head + n} {TEXT}") for n in range(1, min(left, EVENTS_PER_APPEND) + 1)]
+        )
 
 
 async def _open(server: Server, session_id: str, count: int) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from support.server import Server
-from support.viewer import LOST, Viewer
+from support.terminal_viewer import CONNECTION_ERRORS, TerminalViewer
 
 CUTS = 10_000 if os.environ.get("BULLPEN_FAULTS") == "full" else 300
 
@@ -42,7 +42,7 @@ class Follower:
                     self._take(json.loads(await asyncio.wait_for(ws.recv(), 1)))
                 await asyncio.sleep(random.uniform(0, 0.003))
                 ws.transport.abort()
-        except LOST:
+        except CONNECTION_ERRORS:
             return
 
     async def catch_up(self, head: int) -> None:
@@ -105,7 +105,7 @@ async def test_input_whose_connection_is_cut_after_sending_reaches_the_child_onc
         await ws.send(
             json.dumps({"type": "input", "n": 1, "data": f"exec {sys.executable} {program} {journal}\n"})
         )
-        viewer = Viewer(server, session["id"], worker["id"])
+        viewer = TerminalViewer(server, session["id"], worker["id"])
         async with viewer.watching():
             await viewer.until_seen(b"ready")
     acknowledged = 1
@@ -120,7 +120,7 @@ async def test_input_whose_connection_is_cut_after_sending_reaches_the_child_onc
                     if isinstance(message, str) and (ack := json.loads(message))["type"] == "ack":
                         acknowledged = max(acknowledged, ack["n"])
                 ws.transport.abort()
-        except LOST:
+        except CONNECTION_ERRORS:
             continue
     async with asyncio.timeout(60):
         while len(journal.read_bytes()) < 6 * len(batches):

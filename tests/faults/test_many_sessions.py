@@ -11,7 +11,7 @@ from typing import Any
 import psutil
 import pytest
 
-from support.agent_client import insist
+from support.retrying_client import retry_until_answered
 from support.server import Server
 
 FULL = os.environ.get("BULLPEN_FAULTS") == "full"
@@ -66,18 +66,18 @@ async def _start_session(server: Server) -> None:
         return await server.call("POST", path, 201, json=body, headers={"Idempotency-Key": key})
 
     place, key = {"locationPath": str(server.workspace)}, str(uuid.uuid4())
-    session = await insist(lambda: post("/api/sessions", place, key))
+    session = await retry_until_answered(lambda: post("/api/sessions", place, key))
     path = f"/api/sessions/{session['id']}/workers"
-    await insist(lambda: post(path, {"type": "terminal"}, f"{key}-terminal"))
+    await retry_until_answered(lambda: post(path, {"type": "terminal"}, f"{key}-terminal"))
 
 
 async def _purge(server: Server, session_id: str) -> None:
-    answer = await insist(lambda: server.http.delete(f"/api/sessions/{session_id}?purge=true"))
+    answer = await retry_until_answered(lambda: server.http.delete(f"/api/sessions/{session_id}?purge=true"))
     assert answer.status_code in (200, 404), answer.text
 
 
 async def _sessions(server: Server) -> list[dict[str, Any]]:
-    answer = await insist(lambda: server.call("GET", "/api/sessions?limit=1000"))
+    answer = await retry_until_answered(lambda: server.call("GET", "/api/sessions?limit=1000"))
     sessions: list[dict[str, Any]] = answer["sessions"]
     return sessions
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from support.agent_client import AgentClient, define_scripted
-from support.onlooker import Onlooker
+from support.retrying_client import RetryingClient, define_scripted
 from support.server import Server
-from support.viewer import Typist, Viewer
+from support.session_viewer import SessionViewer
+from support.terminal_viewer import TerminalViewer, TerminalWriter
 
 FULL = os.environ.get("BULLPEN_FAULTS") == "full"
 FAST, SLOW, STOPPED = (440, 50, 10) if FULL else (24, 8, 6)
@@ -29,15 +29,15 @@ async def test_viewers_that_read_slowly_or_not_at_all_delay_no_other_viewer_and_
     server: Server, workspace: Path
 ) -> None:
     define_scripted(workspace)
-    client = await AgentClient.begin(server)
-    fast = [Onlooker(server, client.id) for _ in range(FAST)]
-    slow = [Onlooker(server, client.id, pause=0.05) for _ in range(SLOW)]
-    stopped = [Onlooker(server, client.id) for _ in range(STOPPED)]
+    client = await RetryingClient.begin(server)
+    fast = [SessionViewer(server, client.id) for _ in range(FAST)]
+    slow = [SessionViewer(server, client.id, read_delay=0.05) for _ in range(SLOW)]
+    stopped = [SessionViewer(server, client.id) for _ in range(STOPPED)]
     viewers = [*fast, *slow, *stopped]
     async with asyncio.timeout(TIMEOUT), AsyncExitStack() as stack:
         for viewer in viewers:
             await stack.enter_async_context(viewer.watching())
-        await asyncio.gather(*(viewer.here.wait() for viewer in viewers))
+        await asyncio.gather(*(viewer.received.wait() for viewer in viewers))
         for viewer in stopped:
             viewer.reading.clear()
         before = _memory(server)
@@ -48,10 +48,10 @@ async def test_viewers_that_read_slowly_or_not_at_all_delay_no_other_viewer_and_
         )
         assert _memory(server) - before < MAX_GROWTH_BYTES
         for viewer in slow:
-            viewer.pause = 0.0
+            viewer.read_delay = 0.0
         for viewer in stopped:
             viewer.reading.set()
-        head = len(await client.log())
+        head = len(await client.stored_events())
         await asyncio.gather(*(viewer.until(head) for viewer in viewers))
         assert _memory(server) - before < MAX_GROWTH_BYTES
     assert not any(viewer.cuts for viewer in viewers)
@@ -62,11 +62,13 @@ async def test_after_a_restart_many_viewers_get_every_event_of_every_session(
     server: Server, workspace: Path
 ) -> None:
     define_scripted(workspace)
-    clients = [await AgentClient.begin(server) for _ in range(WITH_AGENT)]
+    clients = [await RetryingClient.begin(server) for _ in range(WITH_AGENT)]
     terminals = [await _terminal(server) for _ in range(SESSIONS - WITH_AGENT)]
     sessions = [*(client.id for client in clients), *(session for session, _ in terminals)]
-    followers = [Onlooker(server, session) for session in sessions for _ in range(VIEWERS // SESSIONS - 1)]
-    terminal_viewers = [Viewer(server, *terminal) for terminal in terminals]
+    followers = [
+        SessionViewer(server, session) for session in sessions for _ in range(VIEWERS // SESSIONS - 1)
+    ]
+    terminal_viewers = [TerminalViewer(server, *terminal) for terminal in terminals]
     async with asyncio.timeout(TIMEOUT), AsyncExitStack() as stack:
         for watching in (
             *(each.watching() for each in followers),
@@ -74,8 +76,10 @@ async def test_after_a_restart_many_viewers_get_every_event_of_every_session(
         ):
             await stack.enter_async_context(watching)
         await asyncio.gather(*(client.prompt("[[stream n=200 delay=0.02]]") for client in clients))
-        await asyncio.gather(*(Typist(server, *terminal, "t").type(COUNTING) for terminal in terminals))
-        await asyncio.gather(*(viewer.here.wait() for viewer in followers))
+        await asyncio.gather(
+            *(TerminalWriter(server, *terminal, "t").type(COUNTING) for terminal in terminals)
+        )
+        await asyncio.gather(*(viewer.received.wait() for viewer in followers))
         await server.restart()
         await asyncio.gather(*(viewer.until_exit() for viewer in terminal_viewers))
         await asyncio.gather(*(viewer.until_seen(_last_of(viewer, clients)) for viewer in followers))
@@ -92,7 +96,7 @@ async def _terminal(server: Server) -> tuple[str, str]:
     return session["id"], (await server.new_terminal(session["id"]))["id"]
 
 
-def _last_of(viewer: Onlooker, clients: list[AgentClient]) -> str:
+def _last_of(viewer: SessionViewer, clients: list[RetryingClient]) -> str:
     """Return the type of the last event to come: the end of the turn, or of the program."""
     return "turn_end" if viewer.session_id in [client.id for client in clients] else "worker_exited"
 

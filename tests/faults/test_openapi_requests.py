@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-from support.odd_requests import SPOILS
 from support.openapi_runs import Fuzzer, Target
 from support.pictures import png
 from support.repositories import Repo
+from support.request_mutations import MUTATIONS
 from support.server import Server
-from support.tui import TuiTalk, define_tui
+from support.tui_session_client import TuiSessionClient, define_tui
 from web.clients import Headers, bearer_headers, environment_of, new_token
 
 FULL = os.environ.get("BULLPEN_FAULTS") == "full"
@@ -60,7 +60,7 @@ async def prepare(server: Server) -> tuple[Target, dict[str, Headers]]:
     tree = {"name": "tree", "branch": "tree"}
     await server.call("POST", f"/api/repositories/{repo_id}/worktrees", 201, json=tree)
     await define_tui(server)
-    talk = await TuiTalk.begin(server, locationPath=path)
+    talk = await TuiSessionClient.begin(server, locationPath=path)
     agent = await talk.worker()
     terminal = await server.new_terminal(talk.id)
     saved = {"id": "saved", "worktreePath": path, "createdAt": "2025-01-01T00:00:00Z"}
@@ -148,7 +148,7 @@ async def test_no_request_gets_a_5xx_or_an_answer_that_the_openapi_document_does
         )
         assert result.findings == 0, result.report
         assert result.operations == operations_of(target)
-        assert result.repeated.keys() == others.keys() | SPOILS.keys()
+        assert result.repeated.keys() == others.keys() | MUTATIONS.keys()
     assert (await server.http.get("/api/health", headers=target.owner)).status_code == 200
     assert tracebacks(server) == []
 

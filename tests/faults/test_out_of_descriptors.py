@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from support.agent_client import AgentClient, define_scripted
+from support.retrying_client import RetryingClient, define_scripted
 from support.server import Server
 
 REASON = "too many open files"
@@ -58,11 +58,11 @@ async def test_an_agent_started_without_descriptors_fails_with_the_reason(
     define_scripted(workspace)
     session = await server.new_session()
     await start_worker(server, free, session["id"], type="agent", agentId="scripted")
-    client = await AgentClient.begin(server)
+    client = await RetryingClient.begin(server)
     async with client.following():
         await client.prompt("[[chunk done]]")
         await client.until_turns(1)
-    assert client.text() == "done"
+    assert client.agent_text() == "done"
 
 
 async def test_a_file_that_cannot_be_opened_without_descriptors_is_not_reported_as_missing(

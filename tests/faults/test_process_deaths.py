@@ -15,7 +15,7 @@ from typing import Any
 import psutil
 import pytest
 
-from support.agent_client import AgentClient, define_scripted
+from support.retrying_client import RetryingClient, define_scripted
 from support.scripted_agent.journal import message_of, prompts_in, read_journal
 from support.server import Server
 from support.strace import CALLS, killed_at
@@ -35,13 +35,13 @@ class ObservedAgent:
     def __init__(self, server: Server, workspace: Path) -> None:
         self.server = server
         self.journal = define_scripted(workspace)
-        self.client: AgentClient
+        self.client: RetryingClient
 
     @asynccontextmanager
-    async def running(self) -> AsyncIterator[AgentClient]:
-        self.client = await AgentClient.begin(self.server)
+    async def running(self) -> AsyncIterator[RetryingClient]:
+        self.client = await RetryingClient.begin(self.server)
         async with self.client.following():
-            await self.client.until(lambda _: self.client.of_type("worker_ready"))
+            await self.client.until(lambda _: self.client.events_of_type("worker_ready"))
             yield self.client
 
     async def do_while_killed(self, calls: str, number: int, action: Callable[[], Awaitable[Any]]) -> None:
@@ -61,21 +61,21 @@ class ObservedAgent:
 
     async def check(self, prompts: list[str], text: str) -> None:
         """Check that every prompt and answer exists once everywhere, and that the agent kept its process."""
-        await self.client.until(lambda _: len(self.client.of_type("turn_end")) == len(prompts))
+        await self.client.until(lambda _: len(self.client.events_of_type("turn_end")) == len(prompts))
         assert prompts_in(self.journal) == prompts
-        assert self.client.text() == text
-        assert await self.client.log() == self.client.events
+        assert self.client.agent_text() == text
+        assert await self.client.stored_events() == self.client.events
         assert len({record["pid"] for record in read_journal(self.journal)}) == 1
 
     @property
     def pid(self) -> int:
-        pid: int = self.client.of_type("worker_ready")[-1]["data"]["pid"]
+        pid: int = self.client.events_of_type("worker_ready")[-1]["data"]["pid"]
         return pid
 
     async def restart(self) -> None:
-        ready = len(self.client.of_type("worker_ready"))
+        ready = len(self.client.events_of_type("worker_ready"))
         await self.server.call("POST", f"{self.client.path}/restart", json={"continueConversation": True})
-        await self.client.until(lambda _: len(self.client.of_type("worker_ready")) == ready + 1)
+        await self.client.until(lambda _: len(self.client.events_of_type("worker_ready")) == ready + 1)
 
 
 async def _run(action: Callable[[], Awaitable[Any]]) -> None:
@@ -120,7 +120,7 @@ async def test_output_is_stored_once_when_the_server_is_killed_after_reading_it(
     text = f"[[chunk begun]] [[terminal 'until test -e {flag}; do sleep 0.1; done']] [[chunk more]]"
     async with agent.running() as client:
         await client.prompt(text)
-        await client.until(lambda _: len(client.of_type("worker_ready")) == 2)
+        await client.until(lambda _: len(client.events_of_type("worker_ready")) == 2)
 
         async def go_on() -> None:
             flag.touch()
@@ -153,7 +153,7 @@ async def test_a_turn_is_complete_when_the_server_is_killed_during_recovery(
     text = "[[stream n=50 delay=0.02]]"
     async with agent.running() as client:
         await client.prompt(text)
-        await client.until(lambda _: client.text())
+        await client.until(lambda _: client.agent_text())
         await agent.server.kill()
         await agent.server.start(wait=False)
         await agent.do_while_killed(CALLS, number, client.get)
@@ -164,11 +164,11 @@ async def test_the_queue_is_paused_when_the_agent_is_killed_in_a_turn(agent: Obs
     async with agent.running() as client:
         await client.prompt(LONG)
         await client.prompt(SHORT)
-        await client.until(lambda _: client.text())
+        await client.until(lambda _: client.agent_text())
         os.kill(agent.pid, signal.SIGKILL)
-        await client.until(lambda _: client.of_type("worker_failed"))
-        assert client.of_type("worker_failed")[0]["data"]["signal"] == "SIGKILL"
-        assert [end["data"]["stopReason"] for end in client.of_type("turn_end")] == ["error"]
+        await client.until(lambda _: client.events_of_type("worker_failed"))
+        assert client.events_of_type("worker_failed")[0]["data"]["signal"] == "SIGKILL"
+        assert [end["data"]["stopReason"] for end in client.events_of_type("turn_end")] == ["error"]
         await agent.restart()
         queue = await client.get("/queue")
         assert (queue["paused"], [item["message"] for item in queue["messages"]]) == (True, [SHORT])
@@ -182,7 +182,7 @@ async def test_the_queue_is_paused_when_the_agent_is_killed_in_a_turn(agent: Obs
 async def test_an_agent_fails_when_its_keeper_is_killed(agent: ObservedAgent, with_server: bool) -> None:
     async with agent.running() as client:
         await client.prompt(LONG)
-        await client.until(lambda _: client.text())
+        await client.until(lambda _: client.agent_text())
         await _kill_keeper(agent, with_server)
         await _check_lost(agent)
 
@@ -191,10 +191,10 @@ async def test_an_agent_fails_when_the_machine_loses_power(agent: ObservedAgent)
     """Server and keeper are gone at once, and the last bytes of the spool were not written to the disk."""
     async with agent.running() as client:
         await client.prompt(LONG)
-        await client.until(lambda _: client.text())
+        await client.until(lambda _: client.agent_text())
         await agent.server.kill()
         await _kill_keeper(agent, with_server=False)
-        worker = client.of_type("worker_ready")[0]["workerId"]
+        worker = client.events_of_type("worker_ready")[0]["workerId"]
         for segment in (agent.server.home / "spool" / worker / "1" / "out").glob("*.bin"):
             os.truncate(segment, segment.stat().st_size // 2)
         await agent.server.start()
@@ -214,9 +214,9 @@ async def _kill_keeper(agent: ObservedAgent, with_server: bool) -> None:
 async def _check_lost(agent: ObservedAgent) -> None:
     """Check that the session stays active, the worker failed, and no prompt was repeated without an order."""
     client = agent.client
-    await client.until(lambda _: client.of_type("worker_failed"))
-    assert "keeper lost" in client.of_type("worker_failed")[0]["data"]["error"]
-    assert [end["data"]["stopReason"] for end in client.of_type("turn_end")] == ["error"]
+    await client.until(lambda _: client.events_of_type("worker_failed"))
+    assert "keeper lost" in client.events_of_type("worker_failed")[0]["data"]["error"]
+    assert [end["data"]["stopReason"] for end in client.events_of_type("turn_end")] == ["error"]
     assert (await client.get())["status"] == "active"
     await agent.restart()
     await client.prompt(SHORT)

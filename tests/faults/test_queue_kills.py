@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from support.agent_client import AgentClient, define_scripted, insist
+from support.retrying_client import RetryingClient, define_scripted, retry_until_answered
 from support.scripted_agent.journal import prompts_in
 from support.server import Server
-from support.viewer import LOST
+from support.terminal_viewer import CONNECTION_ERRORS
 
 KILLS = 200 if os.environ.get("BULLPEN_FAULTS") == "full" else 20
 ITEMS = KILLS  # of both users together; each item produces more events than a kill waits for
@@ -26,7 +26,7 @@ LONG_TEXT = "and then some more words, so that it needs a title of its own"
 class QueueUser:
     """A user of the queue. Repeats each order with the same idempotency key until it is answered."""
 
-    def __init__(self, client: AgentClient, name: str) -> None:
+    def __init__(self, client: RetryingClient, name: str) -> None:
         self.name = name
         self.notices: dict[int, dict[str, Any]] = {}  # by seq; a notice that is sent again must be the same
         self._client = client
@@ -58,7 +58,7 @@ class QueueUser:
     async def _send(self, method: str, path: str, **body: Any) -> dict[str, Any]:
         key = {"Idempotency-Key": str(uuid.uuid4())}
         url = f"{self._client.path}/queue{path}"
-        answer: dict[str, Any] = await insist(
+        answer: dict[str, Any] = await retry_until_answered(
             lambda: self._client.server.call(method, url, json=body, headers=key)
         )
         return answer
@@ -71,7 +71,7 @@ class QueueUser:
                     await ws.send(json.dumps({"type": "subscribe", "after": after, "notices": True}))
                     async for message in ws:
                         after = max(after, self._take(json.loads(message)))
-            except LOST:
+            except CONNECTION_ERRORS:
                 await asyncio.sleep(0.02)
 
     def _take(self, frame: dict[str, Any]) -> int:
@@ -115,8 +115,8 @@ async def test_a_queue_keeps_every_message_once_and_in_order_while_the_server_is
     server: Server, workspace: Path
 ) -> None:
     journal = define_scripted(workspace)
-    client = await AgentClient.begin(server)
-    users = [QueueUser(client, "ada"), QueueUser(AgentClient(server, client.id), "bob")]
+    client = await RetryingClient.begin(server)
+    users = [QueueUser(client, "ada"), QueueUser(RetryingClient(server, client.id), "bob")]
     texts: dict[str, str] = {}
 
     async def kill(times: int, step: int) -> None:
@@ -127,9 +127,11 @@ async def test_a_queue_keeps_every_message_once_and_in_order_while_the_server_is
             await server.restart()
 
     async with client.following(), users[0].following_notices(), users[1].following_notices():
-        await client.until(lambda _: client.of_type("agent_session"))
+        await client.until(lambda _: client.events_of_type("agent_session"))
         settings = {"max_size": 1000}
-        await insist(lambda: server.call("PUT", f"{client.path}/queue/settings", 200, json=settings))
+        await retry_until_answered(
+            lambda: server.call("PUT", f"{client.path}/queue/settings", 200, json=settings)
+        )
         await users[0].order("pause")
         async with asyncio.TaskGroup() as tasks:  # the queue is filled while the server is killed
             tasks.create_task(kill(KILLS // 2, 3))
@@ -142,7 +144,7 @@ async def test_a_queue_keeps_every_message_once_and_in_order_while_the_server_is
         await kill(KILLS - KILLS // 2, 8)  # and sent while the server is killed
         await client.until_turns(len(unscheduled))
         left = await users[0].list_items()
-        events = await client.log()
+        events = await client.stored_events()
         for user in users:
             last = max(each["seq"] for each in events if each["type"].startswith("queue_"))
             async with asyncio.timeout(60):
@@ -153,7 +155,7 @@ async def test_a_queue_keeps_every_message_once_and_in_order_while_the_server_is
     got = prompts_in(journal)
     assert got == [item["message"] for item in unscheduled]
     assert all(message.startswith(texts[item["id"]]) for message, item in zip(got, unscheduled, strict=True))
-    prompted = [event["data"]["promptId"] for event in client.of_type("user_prompt")]
+    prompted = [event["data"]["promptId"] for event in client.events_of_type("user_prompt")]
     assert prompted == [item["id"] for item in unscheduled]
     for user in users:
         for item_id in texts:

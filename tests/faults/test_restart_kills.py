@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from support.agent_client import AgentClient, define_scripted
+from support.retrying_client import RetryingClient, define_scripted
 from support.server import Server
 from support.strace import killed_at
 
@@ -30,16 +30,16 @@ async def test_a_crashed_agent_is_restarted_once_when_the_server_is_killed_meanw
 
 async def _crash_once(server: Server, number: int) -> bool:
     """Kill the agent, and the server at its n-th system call; return whether the server was killed."""
-    client = await AgentClient.begin(server, "phoenix")
+    client = await RetryingClient.begin(server, "phoenix")
     async with client.following(), AsyncExitStack() as stack:
-        await client.until(lambda _: client.of_type("worker_ready"))
+        await client.until(lambda _: client.events_of_type("worker_ready"))
         worker = (await client.get("/workers"))["workers"][0]
         await stack.enter_async_context(killed_at(server.pid, number))
         os.kill(worker["pid"], signal.SIGKILL)
         died = await _server_dies(server, client)
-        await client.until(lambda _: len(client.of_type("worker_ready")) == 2)
+        await client.until(lambda _: len(client.events_of_type("worker_ready")) == 2)
         await client.prompt("[[chunk back]]")
-        await client.until(lambda _: client.text() == "back")
+        await client.until(lambda _: client.agent_text() == "back")
         assert [each["automatic"] for each in _data_of(client, "worker_spawning")] == [False, True]
         assert [each["again"] for each in _data_of(client, "worker_failed")] == [True]
         assert (await client.get("/workers"))["workers"][0]["run"] == 2
@@ -47,12 +47,12 @@ async def _crash_once(server: Server, number: int) -> bool:
     return died
 
 
-async def _server_dies(server: Server, client: AgentClient) -> bool:
+async def _server_dies(server: Server, client: RetryingClient) -> bool:
     """Wait until the agent is ready again or the server died; return whether it died. It runs afterwards."""
     process = server.process
     assert process is not None
     async with asyncio.timeout(SECONDS):
-        while process.poll() is None and len(client.of_type("worker_ready")) < 2:
+        while process.poll() is None and len(client.events_of_type("worker_ready")) < 2:
             await asyncio.sleep(0.02)
     if process.poll() is None:
         return False
@@ -60,5 +60,5 @@ async def _server_dies(server: Server, client: AgentClient) -> bool:
     return True
 
 
-def _data_of(client: AgentClient, type: str) -> list[dict[str, Any]]:
-    return [event["data"] for event in client.of_type(type)]
+def _data_of(client: RetryingClient, type: str) -> list[dict[str, Any]]:
+    return [event["data"] for event in client.events_of_type(type)]

@@ -10,7 +10,7 @@ import pytest
 
 from bullpen.workers.ghostty import EmulatedTerminal
 from support.server import Server
-from support.viewer import Typist, Viewer
+from support.terminal_viewer import TerminalViewer, TerminalWriter
 
 MODES = (1, 7, 25, 1000, 1002, 1003, 1006, 1049, 2004)
 
@@ -83,7 +83,7 @@ async def test_a_new_viewer_sees_the_same_screen_after_a_kill(
     (workspace / "numbers").write_text("".join(f"{number}\n" for number in range(500)))
     session = await server.new_session()
     worker = await server.new_terminal(session["id"], cols=100, rows=30)
-    typist = Typist(server, session["id"], worker["id"], "typist")
+    typist = TerminalWriter(server, session["id"], worker["id"], "typist")
     await typist.type(f"{command}\n")
     await stable_screen(server, session["id"], worker["id"], text)
     if typed:
@@ -104,9 +104,9 @@ async def test_attaching_sends_no_input_and_a_live_query_is_answered_once(
     program.write_text(QUERY_PROGRAM)
     session = await server.new_session()
     worker = await server.new_terminal(session["id"])
-    typist = Typist(server, session["id"], worker["id"], "typist")
+    typist = TerminalWriter(server, session["id"], worker["id"], "typist")
     await typist.type(f"stty -echo; exec {sys.executable} {program} {journal}\n")
-    viewer = Viewer(server, session["id"], worker["id"])
+    viewer = TerminalViewer(server, session["id"], worker["id"])
     async with viewer.watching():
         await viewer.until_seen(b"ready")
         await typist.type("!")
@@ -140,13 +140,13 @@ async def test_hostile_output_leaves_the_server_and_other_terminals_unharmed(
     other = await server.new_terminal(session["id"])
     for number, data in enumerate(HOSTILE):
         (workspace / f"{number:02d}.bin").write_bytes(data)
-    hostile_typist = Typist(server, session["id"], hostile["id"], "hostile")
+    hostile_typist = TerminalWriter(server, session["id"], hostile["id"], "hostile")
     await hostile_typist.type("stty -echo; cat *.bin; printf '\\033\\\\'; echo; echo all-done\n")
     viewer, other_viewer = (
-        Viewer(server, session["id"], hostile["id"]),
-        Viewer(server, session["id"], other["id"]),
+        TerminalViewer(server, session["id"], hostile["id"]),
+        TerminalViewer(server, session["id"], other["id"]),
     )
-    typist = Typist(server, session["id"], other["id"], "typist")
+    typist = TerminalWriter(server, session["id"], other["id"], "typist")
     async with viewer.watching(), other_viewer.watching():
         for number in range(10):
             await typist.type(f"echo $(({number}+1000))\n")

@@ -14,8 +14,8 @@ from bullpen.domain.commands import AddWorker
 from bullpen.domain.states import WorkerState
 from bullpen.keeper.marker import find_marked
 from bullpen.sessions.session import Session
-from support.quiet_house import QuietHouse, until
 from support.server import end_processes_of
+from support.server_without_web import ServerWithoutWeb, until
 
 NO_ANSWER = "did not answer"
 START_TIMEOUT = "10"  # seconds; enough for every agent that answers, also on a busy machine
@@ -47,17 +47,17 @@ SCRIPTS: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.fixture
-async def server(tmp_path: Path) -> AsyncIterator[QuietHouse]:
-    this = QuietHouse(tmp_path, AGENT_MAX_SESSIONS="0", BULLPEN_AGENT_START_TIMEOUT=START_TIMEOUT)
+async def server(tmp_path: Path) -> AsyncIterator[ServerWithoutWeb]:
+    this = ServerWithoutWeb(tmp_path, AGENT_MAX_SESSIONS="0", BULLPEN_AGENT_START_TIMEOUT=START_TIMEOUT)
     async with this.open():
         yield this
     await asyncio.to_thread(end_processes_of, this.home)
 
 
 async def test_an_agent_that_cannot_start_fails_with_the_reason_and_leaves_nothing(
-    server: QuietHouse, tmp_path: Path
+    server: ServerWithoutWeb, tmp_path: Path
 ) -> None:
-    server.define()
+    server.define_agent()
     reasons = _define(server, tmp_path)
     assert len(reasons) >= 18
     session = await server.session()
@@ -85,7 +85,7 @@ async def test_an_agent_that_cannot_start_fails_with_the_reason_and_leaves_nothi
     await server.agent(session)  # the next agent starts
 
 
-async def _run(server: QuietHouse, session: Session, kind: str) -> None:
+async def _run(server: ServerWithoutWeb, session: Session, kind: str) -> None:
     """Start an agent of this kind and wait until it has failed and the keeper has forgotten its child."""
     name, workspace = _id(kind), str(server.workspace)
     await session.add_worker(
@@ -103,7 +103,7 @@ def _open_files() -> Counter[str]:
     return Counter(name.partition(":")[0] for name in found if "bullpen.db" not in name)
 
 
-def _define(server: QuietHouse, directory: Path) -> dict[str, str]:
+def _define(server: ServerWithoutWeb, directory: Path) -> dict[str, str]:
     """Define an agent of each kind; return the text that the error of each must contain."""
     for name, text in (("no-interpreter", "#!/no/such/interpreter\n"), ("garbage", "\x7fELF nonsense")):
         (directory / name).write_text(text)
@@ -112,7 +112,7 @@ def _define(server: QuietHouse, directory: Path) -> dict[str, str]:
         words = [word.replace("{directory}", str(directory)) for word in command]
         server.registry.add(_id(kind), {"name": kind, "kind": "acp", "command": words})
     for kind, (script, _) in SCRIPTS.items():
-        server.define(_id(kind), script)
+        server.define_agent(_id(kind), script)
     return {kind: reason for kind, (_, reason) in (COMMANDS | SCRIPTS).items()}
 
 

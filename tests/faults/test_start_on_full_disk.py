@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from support.commands import Bullpen
-from support.disks import KINDS, TinyDisk, tiny_disk
+from support.disks import DISK_KINDS, TinyDisk, tiny_disk
 from support.server import Server
 
-pytestmark = pytest.mark.skipif("tiny" not in KINDS, reason="mounting needs root")
+pytestmark = pytest.mark.skipif("tiny" not in DISK_KINDS, reason="mounting needs root")
 
 SECONDS = 60.0
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
 
 from bullpen.client.loop_thread import LoopThread
-from support.agent_client import AgentClient, define_scripted, insist
-from support.conversation_model import MOST_QUEUED, Conversation, Said
+from support.conversation_model import MAX_QUEUED, ConversationModel, NumberedPrompt
+from support.retrying_client import RetryingClient, define_scripted, retry_until_answered
 from support.scripted_agent.journal import message_of, prompts_in, read_journal
 from support.server import Server
 
@@ -42,14 +42,14 @@ class ServerMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.valid = True  # no step failed
-        self.answers: dict[Said, dict[str, Any]] = {}  # the answer to each acknowledged prompt
+        self.answers: dict[NumberedPrompt, dict[str, Any]] = {}  # the answer to each acknowledged prompt
         self.number = 0
         self._open()
 
     # Orders of users
 
     @rule(kind=KINDS, client=CLIENTS, kill_delay=KILL_DELAYS)
-    @precondition(lambda self: self.model.alive and len(self.model.queue) < MOST_QUEUED)
+    @precondition(lambda self: self.model.alive and len(self.model.queue) < MAX_QUEUED)
     def submit(self, kind: str, client: int, kill_delay: int | None) -> None:
         with self._step(settle=self.model.paused):
             prompt = self._next(kind)
@@ -205,7 +205,7 @@ class ServerMachine(RuleBasedStateMachine):
 
     def _check(self) -> None:
         """Check that every client has the log, every order acted once, and no prompt was sent twice."""
-        log = self.loop.run(self.witness.log())
+        log = self.loop.run(self.witness.stored_events())
         assert log == self.stored
         assert [event["seq"] for event in log] == list(range(1, len(log) + 1))
         for number, client in enumerate(self.clients):
@@ -244,13 +244,13 @@ class ServerMachine(RuleBasedStateMachine):
         agent_id = f"agent-{next(self.sessions)}"
         self.journal = define_scripted(self.server.workspace, agent_id=agent_id)
         session = self.loop.run(self.server.new_session())
-        self.clients = [AgentClient(self.server, session["id"]) for _ in range(2)]
-        self.witness = AgentClient(self.server, session["id"])
+        self.clients = [RetryingClient(self.server, session["id"]) for _ in range(2)]
+        self.witness = RetryingClient(self.server, session["id"])
         self.links = [ExitStack() for _ in self.clients]
         self.linked = [False for _ in self.clients]
         self.stored: list[dict[str, Any]] = []
         self.answers.clear()
-        self.model = Conversation()
+        self.model = ConversationModel()
         self.lost = dict.fromkeys(MIN_ACTIONS_BETWEEN, 0)  # actions before the last loss of each
         self._post("/workers", 201, json={"type": "agent", "agentId": agent_id})
         self.worker_id = self._worker()["id"]
@@ -271,9 +271,9 @@ class ServerMachine(RuleBasedStateMachine):
         self.linked[client] = True
         self.links[client].enter_context(self.loop.enter(self.clients[client].following()))
 
-    def _next(self, kind: str) -> Said:
+    def _next(self, kind: str) -> NumberedPrompt:
         self.number += 1
-        return Said(self.number, kind)
+        return NumberedPrompt(self.number, kind)
 
     def _post(self, path: str, expect: int, kill_delay: int | None = None, **kwargs: Any) -> Any:
         """Send an order with a new idempotency key, and repeat it until a server has answered it."""
@@ -286,7 +286,7 @@ class ServerMachine(RuleBasedStateMachine):
 
     async def _insist(self, order: Callable[[], Awaitable[T]], kill_delay: int | None) -> T:
         async with asyncio.TaskGroup() as tasks:
-            answer = tasks.create_task(insist(order))
+            answer = tasks.create_task(retry_until_answered(order))
             if kill_delay is not None:
                 await asyncio.sleep(kill_delay / 1000)
                 await self.server.restart()
@@ -301,7 +301,7 @@ class ServerMachine(RuleBasedStateMachine):
 
     def _asked(self) -> set[str]:
         self.witness.events = self.stored
-        return self.witness.asked()
+        return self.witness.open_permissions()
 
     def _worker(self) -> dict[str, Any]:
         (worker,) = self.loop.run(self.witness.get("/workers"))["workers"]

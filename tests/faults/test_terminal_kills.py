@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from support.server import Server, has_ended
-from support.viewer import Typist, Viewer
+from support.terminal_viewer import TerminalViewer, TerminalWriter
 
 BURST_PROGRAM = """
 import sys, os
@@ -35,9 +35,9 @@ while data := os.read(0, 65536):
 LINE = len(b"%09d the quick brown fox jumps over the lazy dog\r\n" % 0)
 
 
-async def run_in(server: Server, worker: dict[str, str], program: Path, *arguments: str) -> Typist:
+async def run_in(server: Server, worker: dict[str, str], program: Path, *arguments: str) -> TerminalWriter:
     """Replace the shell of a terminal by a Python program; return the typist that did so."""
-    typist = Typist(server, worker["sessionId"], worker["id"], "typist")
+    typist = TerminalWriter(server, worker["sessionId"], worker["id"], "typist")
     words = " ".join([sys.executable, str(program), *arguments])
     await typist.type(f"stty -echo; PS1=; exec {words}\n")
     return typist
@@ -52,9 +52,9 @@ async def test_every_viewer_gets_every_byte_once_while_the_server_is_killed(
     worker = await server.new_terminal(session["id"])
     typist = await run_in(server, worker, program)
     lines = 40 * (1 << 20) // LINE // faults  # 40 MiB together: less than a spool keeps
-    fast = Viewer(server, session["id"], worker["id"])
-    slow = Viewer(server, session["id"], worker["id"], slowly=0.02)
-    stopped = Viewer(server, session["id"], worker["id"])
+    fast = TerminalViewer(server, session["id"], worker["id"])
+    slow = TerminalViewer(server, session["id"], worker["id"], max_read_delay=0.02)
+    stopped = TerminalViewer(server, session["id"], worker["id"])
     async with fast.watching(), slow.watching(), stopped.watching():
         await fast.until_seen(b"ready\r\n")
         start = fast.data.index(b"ready\r\n") + len(b"ready\r\n")
@@ -87,7 +87,7 @@ async def test_input_typed_while_the_server_is_killed_reaches_the_child_once_and
     session = await server.new_session()
     worker = await server.new_terminal(session["id"])
     typist = await run_in(server, worker, program, str(journal))
-    viewer = Viewer(server, session["id"], worker["id"])
+    viewer = TerminalViewer(server, session["id"], worker["id"])
     async with viewer.watching():
         await viewer.until_seen(b"ready")
     batches = [f"{number:06d} " for number in range(faults * 20)]
@@ -116,7 +116,7 @@ async def test_the_exit_of_a_child_while_no_server_ran_is_reported_after_its_las
     workers, pids = {}, []
     for command, end in ends.items():
         worker = await server.new_terminal(session["id"])
-        typist = Typist(server, session["id"], worker["id"], "typist")
+        typist = TerminalWriter(server, session["id"], worker["id"], "typist")
         wait = f"until [ -e {go} ]; do sleep 0.02; done"
         await typist.type(f"trap - TERM; exec sh -c '{wait}; echo last; {command}'\n")
         workers[worker["id"]] = end
@@ -131,7 +131,7 @@ async def test_the_exit_of_a_child_while_no_server_ran_is_reported_after_its_las
     for worker_id, (code, signal) in workers.items():
         worker = await server.worker_in(session["id"], worker_id, "exited")
         assert (worker["exitCode"], worker["signal"]) == (code, signal)
-        viewer = Viewer(server, session["id"], worker_id)
+        viewer = TerminalViewer(server, session["id"], worker_id)
         async with viewer.watching():
             message = await viewer.until_exit()
             assert (message["exitCode"], message["signal"]) == (code, signal)

@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 import httpx
 import pytest
 
+from support.auto_restarter import AutoRestarter
 from support.server import Server
 from support.strace import kill_at_each, share_points
-from support.stubborn import Stubborn
-from support.viewer import LOST, Typist, Viewer
+from support.terminal_viewer import CONNECTION_ERRORS, TerminalViewer, TerminalWriter
 
 T = TypeVar("T")
 
@@ -38,7 +38,7 @@ async def insist(call: Callable[[], Awaitable[T]]) -> T:
         while True:
             try:
                 return await call()
-            except (httpx.TransportError, *LOST):
+            except (httpx.TransportError, *CONNECTION_ERRORS):
                 await asyncio.sleep(0.02)
 
 
@@ -51,7 +51,7 @@ async def test_a_kill_at_any_syscall_while_a_terminal_is_used_loses_and_repeats_
     session = await server.new_session()
 
     async def one_round(stack: AsyncExitStack, number: int) -> int:
-        stubborn = Stubborn(server, stack)
+        stubborn = AutoRestarter(server, stack)
         await _one_round(server, session["id"], program, workspace / f"journal-{number}")
         await stubborn.close()
         return stubborn.deaths
@@ -71,8 +71,8 @@ async def _one_round(server: Server, session_id: str, program: Path, journal: Pa
 
     worker = await insist(make)
     running = await insist(lambda: server.worker_in(session_id, worker["id"], "active"))
-    typist = Typist(server, session_id, worker["id"], "typist")
-    viewer = Viewer(server, session_id, worker["id"])
+    typist = TerminalWriter(server, session_id, worker["id"], "typist")
+    viewer = TerminalViewer(server, session_id, worker["id"])
     async with viewer.watching(), asyncio.timeout(120):
         await typist.type(f"stty -echo; PS1=; exec {sys.executable} {program} {journal}\n")
         await viewer.until_seen(b"ready")

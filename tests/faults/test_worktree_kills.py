@@ -11,9 +11,9 @@ import httpx
 import pytest
 
 from bullpen import clock
+from support.registered_repository import RegisteredRepository, directory_contents
 from support.repositories import Repo
 from support.server import Server
-from support.worktrees import House, contents
 
 SECONDS = 60.0
 SETUP = "echo ran >> setup.log; sleep 0.2; echo done >> setup.log"
@@ -56,7 +56,7 @@ class Killer:
 class WorktreeOrders:
     """The orders to create, remove and restore one worktree."""
 
-    def __init__(self, repository: House, name: str) -> None:
+    def __init__(self, repository: RegisteredRepository, name: str) -> None:
         self._repository = repository
         self._name = name
         self._keys = {verb: {"Idempotency-Key": str(uuid.uuid4())} for verb in ("make", "restore")}
@@ -84,7 +84,7 @@ async def test_a_worktree_is_created_removed_and_restored_once_while_the_server_
     repo = Repo(workspace / "repo")
     repo.write(".worktreeinclude", ".env\n")
     repo.write(".env", "secret")
-    repository = await House.register(server, repo)
+    repository = await RegisteredRepository.register(server, repo)
     await repository.set(setup=SETUP)
     killer = Killer(server)
     first = WorktreeOrders(repository, "first")
@@ -97,18 +97,18 @@ async def test_a_worktree_is_created_removed_and_restored_once_while_the_server_
         assert made.json()["path"] == str(orders.path)
         assert (orders.path / "setup.log").read_text() == "ran\ndone\n"
         assert (orders.path / ".env").read_text() == "secret"
-        before = contents(orders.path)
+        before = directory_contents(orders.path)
         removed = await killer.insist("remove", orders.remove)
         assert removed.status_code in (200, 404), removed.text  # 404: the first server had done it
         assert not orders.path.exists()
         restored = await killer.insist("restore", orders.restore)
         assert restored.status_code == 200, restored.text
-        assert contents(orders.path) == before
+        assert directory_contents(orders.path) == before
     assert killer.unanswered, "no kill happened, so nothing was tested"
     await check_nothing_is_left(repository, [first, *all_orders])
 
 
-async def check_nothing_is_left(repository: House, all_orders: list[WorktreeOrders]) -> None:
+async def check_nothing_is_left(repository: RegisteredRepository, all_orders: list[WorktreeOrders]) -> None:
     names = {"main", *(orders.path.name for orders in all_orders)}
     assert {each["name"] for each in await repository.list()} == names
     assert {each["branch"] for each in await repository.list()} == names

@@ -7,21 +7,21 @@ import pytest
 
 from git.git_callers import GIT_CALLERS, call_git
 from support.config_keys import PROGRAMS, SWITCHES, printed_keys, unknown_keys
-from support.planted_config import ROUTES, PlantedTrap, Route, call_plain_git
+from support.planted_config import ROUTES, PlantedRepository, Route, call_plain_git
 
 NEWEST_CLASSIFIED = (2, 47)  # a later git may have keys that are planted without being classified
 
 
 @pytest.fixture
-def trap(tmp_path: Path) -> PlantedTrap:
-    return PlantedTrap(tmp_path)
+def trap(tmp_path: Path) -> PlantedRepository:
+    return PlantedRepository(tmp_path)
 
 
 def route_name(route: Route) -> str:
     return route.__name__
 
 
-def test_every_key_of_git_is_classified(trap: PlantedTrap, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_key_of_git_is_classified(trap: PlantedRepository, capsys: pytest.CaptureFixture[str]) -> None:
     unknown = unknown_keys()
     with capsys.disabled():
         print(f"\ngit has {len(printed_keys())} keys; {len(PROGRAMS)} can run a program,", end=" ")
@@ -32,12 +32,12 @@ def test_every_key_of_git_is_classified(trap: PlantedTrap, capsys: pytest.Captur
 
 @pytest.mark.parametrize("route", ROUTES, ids=route_name)
 def test_plain_git_runs_programs_that_are_set_by_this_route(
-    trap: PlantedTrap, route: Route, capsys: pytest.CaptureFixture[str]
+    trap: PlantedRepository, route: Route, capsys: pytest.CaptureFixture[str]
 ) -> None:
     route(trap)
-    trap.forget()
+    trap.clear_traces()
     call_plain_git(trap)
-    ran = trap.what_ran()
+    ran = trap.programs_that_ran()
     with capsys.disabled():
         print(f"\nplain git: {len(ran)} programs ran by {route.__name__}", end=" ")
     assert ran
@@ -45,16 +45,16 @@ def test_plain_git_runs_programs_that_are_set_by_this_route(
 
 @pytest.mark.parametrize("route", ROUTES, ids=route_name)
 async def test_the_server_runs_no_program_that_is_set_by_this_route(
-    trap: PlantedTrap, route: Route, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    trap: PlantedRepository, route: Route, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     route(trap)
     for name, value in trap.env.items():
         monkeypatch.setenv(name, value)
-    trap.forget()
+    trap.clear_traces()
     for name, caller in GIT_CALLERS.items():
         async with asyncio.timeout(60):
             refusal = await call_git(caller, trap)
-        assert trap.what_ran() == set(), name
+        assert trap.programs_that_ran() == set(), name
         assert refusal is None, name  # a call that fails early would prove nothing
     with capsys.disabled():
         print(f"\nserver: 0 of {len(trap.settings)} settings ran by {route.__name__}", end=" ")

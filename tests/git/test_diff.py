@@ -66,7 +66,7 @@ async def test_staged_and_unstaged_changes_equal_those_of_git_status(repo: Repo,
     make_random_changes(repo, random.Random(seed))
     lines = repo.git("status", "--porcelain", "--no-renames", "--untracked-files=all", "-z").split("\0")[:-1]
     status = {line[3:]: (line[0] != " ", line[1] != " ") for line in lines if not line.startswith("??")}
-    tracked = await read_diff(repo.place)
+    tracked = await read_diff(repo.git_directories)
     found = {file.path: (file.staged, file.unstaged) for file in tracked.files}
     assert found == {path: status.get(path, (False, False)) for path in found}
     assert len(found) > 5
@@ -85,7 +85,7 @@ async def test_an_unmerged_file_is_staged_and_unstaged(repo: Repo) -> None:
     repo.commit("theirs")
     repo.git("checkout", "-q", "topic")
     repo.git("merge", "-q", "main", check=False)
-    both = (await changed_files(repo.place))["both"]
+    both = (await changed_files(repo.git_directories))["both"]
     assert (both.staged, both.unstaged) == (True, True)
 
 
@@ -104,7 +104,7 @@ async def test_every_kind_of_change_has_its_status(repo: Repo) -> None:
     repo.git("add", "added")
     (repo.path / "plain").unlink()
     os.symlink("changed", repo.path / "plain")
-    files = await changed_files(repo.place)
+    files = await changed_files(repo.git_directories)
     found = {path: (file.status, file.additions, file.deletions, file.binary) for path, file in files.items()}
     assert found == {
         "added": ("added", 1, 0, False),
@@ -134,7 +134,7 @@ def test_a_file_of_any_name_has_its_patch(names: list[str], tmp_path_factory: py
     for name in names:
         (repo.path / name).write_text(f"{name}\n")
     repo.git("add", "-A")
-    files = asyncio.run(changed_files(repo.place))
+    files = asyncio.run(changed_files(repo.git_directories))
     assert set(files) - {"readme.txt"} == set(names) - {"readme.txt"}
     for file in files.values():
         assert file.patch.startswith("diff --git ")
@@ -142,14 +142,14 @@ def test_a_file_of_any_name_has_its_patch(names: list[str], tmp_path_factory: py
 
 async def test_the_base_is_where_the_branch_left_the_main_line(repo: Repo) -> None:
     base = repo.git("rev-parse", "HEAD").strip()
-    place = repo.linked("topic")
+    place = repo.add_worktree("topic")
     repo.write("on-main", "later\n")
     repo.commit("later work on main")
     (place.work_tree / "mine").write_text("x\n")
     repo.commit("work", cwd=place.work_tree)
     assert await find_base(place) == base
     assert list(await changed_files(place)) == ["mine"]
-    assert await find_base(repo.place) == repo.git("rev-parse", "HEAD").strip()
+    assert await find_base(repo.git_directories) == repo.git("rev-parse", "HEAD").strip()
     with pytest.raises(NotFound, match="no commit nowhere"):
         await find_base(place, "nowhere")
 
@@ -157,15 +157,15 @@ async def test_the_base_is_where_the_branch_left_the_main_line(repo: Repo) -> No
 async def test_the_base_of_a_repository_without_a_commit_is_the_empty_tree(tmp_path: Path) -> None:
     repo = Repo(tmp_path / "repo")
     repo.git("update-ref", "-d", "HEAD")
-    assert (await read_diff(repo.place)).base == EMPTY_TREE
-    assert (await changed_files(repo.place))["readme.txt"].status == "added"
+    assert (await read_diff(repo.git_directories)).base == EMPTY_TREE
+    assert (await changed_files(repo.git_directories))["readme.txt"].status == "added"
 
 
 async def test_a_patch_that_is_too_large_is_cut_with_a_note(repo: Repo) -> None:
     repo.write("large", "x" * 70 + "\n")
     repo.commit("second")
     repo.write("large", ("y" * 70 + "\n") * 10_000)
-    file = (await changed_files(repo.place))["large"]
+    file = (await changed_files(repo.git_directories))["large"]
     assert file.note == CUT
     assert file.additions == 10_000
     assert len(file.patch) <= MAX_PATCH_BYTES
@@ -190,9 +190,9 @@ def test_a_new_file_is_shown_as_git_shows_it(
 
 
 def test_only_a_worktree_that_its_repository_lists_is_accepted(repo: Repo, tmp_path: Path) -> None:
-    place = repo.linked("topic")
-    assert find_git_directories(repo.path) == repo.place
-    assert find_git_directories(repo.path / "deep" / "down") == repo.place
+    place = repo.add_worktree("topic")
+    assert find_git_directories(repo.path) == repo.git_directories
+    assert find_git_directories(repo.path / "deep" / "down") == repo.git_directories
     assert find_git_directories(place.work_tree) == place
     assert find_git_directories(tmp_path / "elsewhere") is None
     foreign = tmp_path / "foreign"

@@ -27,16 +27,16 @@ def repo(tmp_path: Path) -> Repo:
 
 async def test_the_output_of_git_is_returned_as_bytes(repo: Repo) -> None:
     repo.write("odd \n name", "x")
-    result = await run_git(repo.place, "status", "--porcelain", "-z")
+    result = await run_git(repo.git_directories, "status", "--porcelain", "-z")
     assert result.output == b"?? odd \n name\0"
 
 
 async def test_a_linked_worktree_is_read_with_its_own_index(repo: Repo) -> None:
-    place = repo.linked("topic")
+    place = repo.add_worktree("topic")
     (place.work_tree / "new").write_text("x")
     assert (await run_git(place, "status", "--porcelain")).output == b"?? new\n"
     assert (await run_git(place, "symbolic-ref", "HEAD")).output == b"refs/heads/topic\n"
-    assert (await run_git(repo.place, "status", "--porcelain")).output == b""
+    assert (await run_git(repo.git_directories, "status", "--porcelain")).output == b""
 
 
 async def test_git_gets_a_fixed_environment_and_names_from_requests_are_not_options(
@@ -51,7 +51,7 @@ async def test_git_gets_a_fixed_environment_and_names_from_requests_are_not_opti
     before = os.environ["PATH"]
     os.environ |= {"PATH": f"{program.parent}:{before}", "GIT_DIR": "/elsewhere", "GIT_EXTERNAL_DIFF": "evil"}
     try:
-        result = await run_git(repo.place, "diff", "--numstat", refs=["--output=x"], paths=["-a"])
+        result = await run_git(repo.git_directories, "diff", "--numstat", refs=["--output=x"], paths=["-a"])
     finally:
         os.environ["PATH"] = before
         del os.environ["GIT_DIR"], os.environ["GIT_EXTERNAL_DIFF"]
@@ -89,9 +89,11 @@ async def test_no_transport_is_allowed_although_a_configuration_allows_it(repo: 
 
 async def test_a_failure_is_reported_in_one_sentence_of_git(repo: Repo) -> None:
     with pytest.raises(GitFailed, match="git rev-parse failed: Needed a single revision") as failed:
-        await run_git(repo.place, "rev-parse", "--verify", refs=["nothing"])
+        await run_git(repo.git_directories, "rev-parse", "--verify", refs=["nothing"])
     assert failed.value.exit_code == 128
-    assert (await run_git(repo.place, "rev-parse", "--verify", refs=["x"], accept=(0, 128))).code == 128
+    assert (
+        await run_git(repo.git_directories, "rev-parse", "--verify", refs=["x"], accept=(0, 128))
+    ).code == 128
 
 
 async def test_a_missing_repository_is_reported_and_the_one_around_it_is_not_used(repo: Repo) -> None:
@@ -104,22 +106,22 @@ async def test_a_missing_repository_is_reported_and_the_one_around_it_is_not_use
 async def test_a_stale_lock_is_a_conflict_that_names_it(repo: Repo) -> None:
     (repo.git_dir / "refs" / "heads" / "topic.lock").touch()
     with pytest.raises(Conflict, match=r"topic\.lock was left by another git"):
-        await run_git(repo.place, "update-ref", refs=["refs/heads/topic", "main"])
+        await run_git(repo.git_directories, "update-ref", refs=["refs/heads/topic", "main"])
 
 
 async def test_output_beyond_the_limit_is_refused_or_cut(repo: Repo) -> None:
     repo.write("big", "x" * 100_000)
     repo.commit("big")
     with pytest.raises(RemoteFault, match="more than 1000 bytes"):
-        await run_git(repo.place, "cat-file", "blob", refs=["HEAD:big"], limit=1000)
-    result = await run_git(repo.place, "cat-file", "blob", refs=["HEAD:big"], limit=1000, cut=True)
+        await run_git(repo.git_directories, "cat-file", "blob", refs=["HEAD:big"], limit=1000)
+    result = await run_git(repo.git_directories, "cat-file", "blob", refs=["HEAD:big"], limit=1000, cut=True)
     assert result.cut
     assert result.output == b"x" * 1000
 
 
 @pytest.mark.parametrize("step", ["read the configuration", "start git"])
 async def test_a_lack_of_file_descriptors_is_reported_as_unavailable(repo: Repo, step: str) -> None:
-    await run_git(repo.place, "status")
+    await run_git(repo.git_directories, "status")
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     free = os.dup(0)
     os.close(free)
@@ -129,7 +131,7 @@ async def test_a_lack_of_file_descriptors_is_reported_as_unavailable(repo: Repo,
             if step == "start git":
                 await start_git("version", [], {})
             else:
-                await run_git(repo.place, "status")
+                await run_git(repo.git_directories, "status")
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 

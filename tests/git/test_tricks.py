@@ -10,14 +10,14 @@ import pytest
 from bullpen.domain.errors import BullpenError
 from bullpen.git.run import run_git
 from git.git_callers import GIT_CALLERS, call_git
-from support.tricks import TRICKS, Plant, Trap
+from support.git_exploits import EXPLOITS, Exploit, HostileRepository
 
 SRC = Path(__file__).parents[2] / "src" / "bullpen"
 
 
 @pytest.fixture
-def trap(tmp_path: Path) -> Trap:
-    return Trap(tmp_path)
+def trap(tmp_path: Path) -> HostileRepository:
+    return HostileRepository(tmp_path)
 
 
 def callers_of(name: str) -> Iterator[str]:
@@ -45,10 +45,12 @@ def test_only_one_module_starts_git() -> None:
     assert started == [Path("git/command.py")]
 
 
-@pytest.mark.parametrize("plant", TRICKS, ids=lambda plant: plant.__name__)
-def test_a_hostile_repository_makes_plain_git_run_its_program(trap: Trap, plant: Plant) -> None:
+@pytest.mark.parametrize("plant", EXPLOITS, ids=lambda plant: plant.__name__)
+def test_a_hostile_repository_makes_plain_git_run_its_program(
+    trap: HostileRepository, plant: Exploit
+) -> None:
     plant(trap)
-    directory, call = trap.repo.path, TRICKS[plant]
+    directory, call = trap.repo.path, EXPLOITS[plant]
     if call[0].startswith("@"):
         directory, call = trap.linked.work_tree if call[0] == "@" else trap.repo.path / call[0][1:], call[1:]
     words = [word.format(top=trap.top, canary=trap.canary) for word in call]
@@ -56,9 +58,9 @@ def test_a_hostile_repository_makes_plain_git_run_its_program(trap: Trap, plant:
     assert trap.canary.exists()
 
 
-@pytest.mark.parametrize("plant", TRICKS, ids=lambda plant: plant.__name__)
+@pytest.mark.parametrize("plant", EXPLOITS, ids=lambda plant: plant.__name__)
 async def test_no_function_that_calls_git_runs_the_program_of_a_hostile_repository(
-    trap: Trap, plant: Plant
+    trap: HostileRepository, plant: Exploit
 ) -> None:
     plant(trap)
     trap.canary.unlink(missing_ok=True)
@@ -69,20 +71,20 @@ async def test_no_function_that_calls_git_runs_the_program_of_a_hostile_reposito
 
 
 @pytest.mark.parametrize("verb", ["diff", "show", "log", "blame"])
-async def test_a_ref_that_looks_like_an_option_is_a_ref(trap: Trap, verb: str) -> None:
+async def test_a_ref_that_looks_like_an_option_is_a_ref(trap: HostileRepository, verb: str) -> None:
     for ref in (f"--output={trap.canary}", f"-O{trap.canary}", f"--ext-diff={trap.program}"):
         with pytest.raises(BullpenError):
-            await run_git(trap.repo.place, verb, refs=[ref], paths=["src/code.txt"])
+            await run_git(trap.repo.git_directories, verb, refs=[ref], paths=["src/code.txt"])
     assert not trap.canary.exists()
 
 
-@pytest.mark.parametrize("plant", TRICKS, ids=lambda plant: plant.__name__)
+@pytest.mark.parametrize("plant", EXPLOITS, ids=lambda plant: plant.__name__)
 async def test_no_command_that_shows_content_runs_the_program_of_a_hostile_repository(
-    trap: Trap, plant: Plant
+    trap: HostileRepository, plant: Exploit
 ) -> None:
     plant(trap)
     trap.canary.unlink(missing_ok=True)
-    for place in trap.places:
+    for place in trap.all_git_directories:
         for words in (("diff",), ("diff", "HEAD"), ("show",), ("log", "-p"), ("blame", "src/more.txt")):
             try:
                 await run_git(place, words[0], *words[1:])

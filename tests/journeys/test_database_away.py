@@ -17,7 +17,7 @@ from support.commands import Bullpen
 from support.databases import Cluster
 from support.pages import log_in
 from support.server import Server
-from support.talk import Talk, define_scripted
+from support.session_client import SessionClient, define_scripted
 
 CHUNKS = 150
 
@@ -50,7 +50,7 @@ async def until_degraded(server: Server) -> dict[str, Any]:
     return body
 
 
-async def prompt(talk: Talk, text: str, key: str) -> httpx.Response:
+async def prompt(talk: SessionClient, text: str, key: str) -> httpx.Response:
     return await talk.server.http.post(
         f"{talk.path}/prompt", json={"text": text, "busy": "queue"}, headers={"Idempotency-Key": key}
     )
@@ -59,9 +59,9 @@ async def prompt(talk: Talk, text: str, key: str) -> httpx.Response:
 async def test_prompts_get_503_while_the_database_is_away_and_the_turn_completes_afterwards(
     postgresql_server: Server, own_cluster: Cluster
 ) -> None:
-    talk = await Talk.begin(postgresql_server)
+    talk = await SessionClient.begin(postgresql_server)
     await talk.prompt(f"[[stream n={CHUNKS} delay=0.02]] [[chunk end]]")
-    await talk.seen("agent_message")
+    await talk.wait_for_event("agent_message")
     own_cluster.stop()
     key = str(uuid.uuid4())
     refused = await prompt(talk, "[[chunk once]]", key)
@@ -82,9 +82,9 @@ async def test_prompts_get_503_while_the_database_is_away_and_the_turn_completes
             await asyncio.sleep(0.05)
     assert again.status_code == 202, again.text
     assert (await prompt(talk, "[[chunk once]]", key)).json() == again.json()
-    start = await talk.seen("turn_start", promptId=again.json()["promptId"])
-    await talk.seen("turn_end", after=start["seq"])
-    text = await talk.said()
+    start = await talk.wait_for_event("turn_start", promptId=again.json()["promptId"])
+    await talk.wait_for_event("turn_end", after=start["seq"])
+    text = await talk.agent_text()
     assert text == "".join(f"<{n}>" for n in range(CHUNKS)) + "endonce"
     events = await talk.events()
     assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
@@ -121,7 +121,7 @@ async def test_the_command_line_says_that_the_database_is_away(
 async def test_a_client_sends_a_prompt_again_until_the_database_is_back(
     postgresql_server: Server, own_cluster: Cluster
 ) -> None:
-    talk = await Talk.begin(postgresql_server)
+    talk = await SessionClient.begin(postgresql_server)
     own_cluster.stop()
     await until_degraded(postgresql_server)
     async with Client(postgresql_server.url, postgresql_server.token) as client:
@@ -130,21 +130,21 @@ async def test_a_client_sends_a_prompt_again_until_the_database_is_back(
         assert not sending.done()
         own_cluster.start()
         await sending
-    await talk.seen("turn_end")
-    assert await talk.said() == "once"
+    await talk.wait_for_event("turn_end")
+    assert await talk.agent_text() == "once"
 
 
 async def test_the_page_explains_why_a_message_waits_and_sends_it_once_when_the_database_is_back(
     postgresql_server: Server, own_cluster: Cluster, profile: BrowserContext
 ) -> None:
     await log_in(profile, postgresql_server)
-    chat = await ChatPage.at(profile, await Talk.begin(postgresql_server))
+    chat = await ChatPage.at(profile, await SessionClient.begin(postgresql_server))
     own_cluster.stop()
-    await chat.say("[[chunk once]]")
+    await chat.send_message("[[chunk once]]")
     waits = "This message is kept here and will be sent later: the PostgreSQL database"
     await expect(chat.page.get_by_text(waits)).to_contain_text("cannot be reached")
     own_cluster.start()
-    await chat.talk.seen("turn_end")
-    assert await chat.talk.said() == "once"
+    await chat.talk.wait_for_event("turn_end")
+    assert await chat.talk.agent_text() == "once"
     await expect(chat.page.get_by_text(waits)).to_have_count(0)
     await expect(chat.entries.filter(has_text="[[chunk once]]")).to_have_count(1)

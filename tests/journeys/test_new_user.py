@@ -14,7 +14,7 @@ from playwright.async_api import expect
 
 from support.browser import chromium
 from support.server import end_processes_of
-from support.wheels import Environment, build, build_newer
+from support.wheels import VirtualEnvironment, build, build_newer
 
 NEWER = "9.9.9"
 LINES = 120
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.xdist_group("wheel")
 class NewUser:
     """A user with an empty home directory and an installed environment."""
 
-    def __init__(self, home: Path, environment: Environment) -> None:
+    def __init__(self, home: Path, environment: VirtualEnvironment) -> None:
         self.data = home / ".local" / "share" / "bullpen"
         self.environment = environment
         self._program = str(environment.bin / "bullpen")
@@ -93,7 +93,7 @@ class NewUser:
 
 @pytest.fixture
 async def user(tmp_path: Path) -> AsyncIterator[NewUser]:
-    environment = await asyncio.to_thread(Environment, tmp_path / "environment")
+    environment = await asyncio.to_thread(VirtualEnvironment, tmp_path / "environment")
     home = tmp_path / "home"
     home.mkdir()
     user = NewUser(home, environment)

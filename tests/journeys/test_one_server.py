@@ -13,9 +13,9 @@ import psutil
 import pytest
 
 from support.databases import Cluster
-from support.failover import Switch, switch
 from support.server import Server
-from support.viewer import Typist, Viewer
+from support.switchable_proxy import SwitchableProxy, switchable_proxy
+from support.terminal_viewer import TerminalViewer, TerminalWriter
 
 
 class NewServer(Protocol):
@@ -51,9 +51,9 @@ async def events(server: Server, session_id: str) -> list[dict[str, Any]]:
 
 async def check_terminal_works(server: Server, session_id: str, worker_id: str) -> None:
     """Check that the program in a terminal still runs typed commands."""
-    viewer = Viewer(server, session_id, worker_id)
+    viewer = TerminalViewer(server, session_id, worker_id)
     async with viewer.watching():
-        await Typist(server, session_id, worker_id, "typist").type("echo $((6*7))\n")
+        await TerminalWriter(server, session_id, worker_id, "typist").type("echo $((6*7))\n")
         await viewer.until_seen(b"42\r\n")
 
 
@@ -121,7 +121,7 @@ async def test_a_server_with_the_same_data_directory_starts_at_once_after_a_kill
 
 
 @pytest.fixture
-def clusters() -> Iterator[tuple[Cluster, Cluster, Switch, str]]:
+def clusters() -> Iterator[tuple[Cluster, Cluster, SwitchableProxy, str]]:
     """Return a primary, an asynchronous standby, a switch between their sockets, and its URL."""
     primary = Cluster()
     primary.start()
@@ -129,7 +129,7 @@ def clusters() -> Iterator[tuple[Cluster, Cluster, Switch, str]]:
     standby = Cluster(primary)
     standby.start()
     try:
-        with tempfile.TemporaryDirectory() as name, switch(Path(name), primary.home) as route:
+        with tempfile.TemporaryDirectory() as name, switchable_proxy(Path(name), primary.home) as route:
             yield primary, standby, route, url.replace(str(primary.home), name)
     finally:
         standby.remove()
@@ -137,7 +137,7 @@ def clusters() -> Iterator[tuple[Cluster, Cluster, Switch, str]]:
 
 
 async def test_a_standby_that_lacks_commits_stops_the_server_and_leaves_no_gap_in_the_events(
-    clusters: tuple[Cluster, Cluster, Switch, str], new_server: NewServer
+    clusters: tuple[Cluster, Cluster, SwitchableProxy, str], new_server: NewServer
 ) -> None:
     primary, standby, route, url = clusters
     server = new_server("home", url)
@@ -151,7 +151,7 @@ async def test_a_standby_that_lacks_commits_stops_the_server_and_leaves_no_gap_i
         await _rename(server, session["id"], f"missing {n}")
     primary.stop()
     standby.promote()
-    route.turn_to(standby.home)
+    route.switch_to(standby.home)
     assert await server.ended() == 1
     assert "the database has gone back in time" in server.output()
     assert psutil.pid_exists(terminal["pid"])
@@ -166,7 +166,7 @@ async def test_a_standby_that_lacks_commits_stops_the_server_and_leaves_no_gap_i
 
 
 async def test_the_server_continues_with_a_standby_that_has_every_commit(
-    clusters: tuple[Cluster, Cluster, Switch, str], new_server: NewServer
+    clusters: tuple[Cluster, Cluster, SwitchableProxy, str], new_server: NewServer
 ) -> None:
     primary, standby, route, url = clusters
     server = new_server("home", url)
@@ -176,7 +176,7 @@ async def test_the_server_continues_with_a_standby_that_has_every_commit(
     await _until_replicated(primary, standby)
     primary.stop()
     standby.promote()
-    route.turn_to(standby.home)
+    route.switch_to(standby.home)
     await server.ready()
     await _rename(server, session["id"], "after the failover")
     after = await events(server, session["id"])

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from support.databases import Cluster
 from support.server import Server
-from support.talk import Talk, define_scripted
-from support.viewer import Typist, Viewer
+from support.session_client import SessionClient, define_scripted
+from support.terminal_viewer import TerminalViewer, TerminalWriter
 
 
 async def test_sessions_terminals_and_agents_survive_a_kill_on_postgresql(
@@ -16,8 +16,8 @@ async def test_sessions_terminals_and_agents_survive_a_kill_on_postgresql(
     try:
         session = await server.new_session(title="on PostgreSQL")
         worker = await server.new_terminal(session["id"])
-        typist = Typist(server, session["id"], worker["id"], "typist")
-        viewer = Viewer(server, session["id"], worker["id"])
+        typist = TerminalWriter(server, session["id"], worker["id"], "typist")
+        viewer = TerminalViewer(server, session["id"], worker["id"])
         async with viewer.watching():
             await typist.type("echo $((40+2))\n")
             await viewer.until_seen(b"42\r\n")
@@ -27,9 +27,9 @@ async def test_sessions_terminals_and_agents_survive_a_kill_on_postgresql(
         after = await server.worker_in(session["id"], worker["id"], "active")
         assert after["pid"] == worker["pid"]
         await define_scripted(server)
-        talk = await Talk.begin(server)
-        await talk.ask("[[chunk hello from an agent]]")
-        assert "hello from an agent" in await talk.said()
+        talk = await SessionClient.begin(server)
+        await talk.run_turn("[[chunk hello from an agent]]")
+        assert "hello from an agent" in await talk.agent_text()
         assert not (server.home / "bullpen.db").exists()
     finally:
         await server.close()

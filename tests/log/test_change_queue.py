@@ -13,7 +13,7 @@ from bullpen.log.log import SessionLog
 from bullpen.store.append import Append
 from bullpen.store.events import EventStore
 from bullpen.store.outbox import Numbers
-from support.stories import START, said, texts
+from support.sample_events import SESSION_START, error_draft, error_texts
 
 
 class UnexpectedError(Exception):
@@ -22,7 +22,7 @@ class UnexpectedError(Exception):
 
 @pytest.fixture
 async def log(store: EventStore) -> SessionLog:
-    return await SessionLog.create(store, "s", [Draft(START)])
+    return await SessionLog.create(store, "s", [Draft(SESSION_START)])
 
 
 @pytest.fixture
@@ -40,11 +40,11 @@ async def test_a_stored_change_succeeds_although_its_observer_raises_an_exceptio
         raise UnexpectedError
 
     log.on_commit = fail
-    both = [asyncio.ensure_future(log.append([said(text)])) for text in ("a", "b")]
+    both = [asyncio.ensure_future(log.append([error_draft(text)])) for text in ("a", "b")]
     async with asyncio.timeout(30):
         committed = await asyncio.gather(*both)
     assert [each.snapshot.last_seq for each in committed] == [2, 3]
-    assert texts([event for event, _ in await store.events("s")]) == ["a", "b"]
+    assert error_texts([event for event, _ in await store.events("s")]) == ["a", "b"]
     messages = {each["message"] for each in reported}
     assert messages == {"a stored change could not be acted upon"}, "the exception escaped from a callback"
 
@@ -59,12 +59,12 @@ async def test_a_change_that_the_store_refuses_fails_and_the_next_one_is_stored(
         raise UnexpectedError
 
     monkeypatch.setattr(store, "commit", refuse_first)
-    both = [asyncio.ensure_future(log.append([said(text)])) for text in ("a", "b")]
+    both = [asyncio.ensure_future(log.append([error_draft(text)])) for text in ("a", "b")]
     async with asyncio.timeout(30):
         first, second = await asyncio.gather(*both, return_exceptions=True)
     assert isinstance(first, UnexpectedError)
     assert not isinstance(second, BaseException)
-    assert texts([event for event, _ in await store.events("s")]) == ["b"]
+    assert error_texts([event for event, _ in await store.events("s")]) == ["b"]
     assert reported == []
 
 
@@ -85,12 +85,12 @@ async def test_a_change_whose_retry_fails_does_not_block_the_next(
 
     monkeypatch.setattr(change_queue, "RETRY_SECONDS", 0.0)
     monkeypatch.setattr(store, "commit", refuse_for_now)
-    both = [asyncio.ensure_future(log.append([said(text)], patient=True)) for text in ("a", "b")]
+    both = [asyncio.ensure_future(log.append([error_draft(text)], patient=True)) for text in ("a", "b")]
     async with asyncio.timeout(30):
         first, second = await asyncio.gather(*both, return_exceptions=True)
     assert isinstance(first, UnexpectedError)
     assert not isinstance(second, BaseException)
-    assert texts([event for event, _ in await store.events("s")]) == ["b"]
+    assert error_texts([event for event, _ in await store.events("s")]) == ["b"]
     assert reported == []
 
 
@@ -105,7 +105,7 @@ async def test_a_follower_whose_callback_raises_gets_the_exception_and_others_ge
     waiting = [asyncio.ensure_future(anext(each)) for each in (failing, working)]
     while not log.paced_growth._listeners:
         await asyncio.sleep(0)
-    await log.append([said("a")])
+    await log.append([error_draft("a")])
     async with asyncio.timeout(30):
         first, second = await asyncio.gather(*waiting, return_exceptions=True)
     assert isinstance(first, UnexpectedError)

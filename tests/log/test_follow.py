@@ -15,12 +15,12 @@ from bullpen.log.event_tail import EventTail
 from bullpen.log.follow import EventBatch, GrowthSignal, LogFollower, PacedGrowthSignal, paced
 from bullpen.log.log import MAX_EVENTS_BEHIND, SessionLog
 from bullpen.store.events import EventStore
-from support.stories import START, said
+from support.sample_events import SESSION_START, error_draft
 
 
 @pytest.fixture
 async def log(store: EventStore) -> SessionLog:
-    return await SessionLog.create(store, "s", [Draft(START)])
+    return await SessionLog.create(store, "s", [Draft(SESSION_START)])
 
 
 async def read_to(follower: LogFollower, last: int) -> list[EventBatch]:
@@ -39,18 +39,18 @@ def seqs(batches: list[EventBatch]) -> list[int]:
 
 
 async def test_a_follower_gets_past_and_new_events(log: SessionLog) -> None:
-    await log.append([said("before")])
+    await log.append([error_draft("before")])
     follower = log.follow(0)
     assert seqs([await anext(follower)]) == [1, 2]
     waiting = asyncio.ensure_future(anext(follower))
     await asyncio.sleep(0)
     assert not waiting.done()
-    await log.append([said("a"), said("b")])
+    await log.append([error_draft("a"), error_draft("b")])
     assert seqs([await waiting]) == [3, 4]
 
 
 async def test_a_follower_starts_after_any_number(log: SessionLog) -> None:
-    await log.append([said(str(n)) for n in range(9)])
+    await log.append([error_draft(str(n)) for n in range(9)])
     for after in range(10):
         assert seqs(await read_to(log.follow(after), 10)) == list(range(after + 1, 11))
 
@@ -62,7 +62,9 @@ async def test_following_after_an_unknown_number_is_refused(log: SessionLog, aft
 
 
 async def test_many_past_events_are_read_in_pages_from_the_database(store: EventStore) -> None:
-    log = await SessionLog.create(store, "s", [Draft(START), *(said(str(n)) for n in range(2499))])
+    log = await SessionLog.create(
+        store, "s", [Draft(SESSION_START), *(error_draft(str(n)) for n in range(2499))]
+    )
     batches = await read_to(log.follow(0), 2500)
     assert seqs(batches) == list(range(1, 2501))
     assert [len(batch.encoded) for batch in batches] == [1000, 1000, 500]
@@ -74,7 +76,7 @@ async def test_past_events_and_new_events_join_without_a_gap(
     monkeypatch.setattr(event_tail, "MAX_EVENTS", 50)
     first = log.follow(0)
     for n in range(40):
-        await log.append([said(f"{n}/{each}") for each in range(7)])
+        await log.append([error_draft(f"{n}/{each}") for each in range(7)])
     assert seqs(await read_to(first, 281)) == list(range(1, 282))
     for after in range(220, 281, 3):
         assert seqs(await read_to(log.follow(after), 281)) == list(range(after + 1, 282))
@@ -84,14 +86,14 @@ async def test_the_same_event_has_the_same_bytes_from_memory_and_from_the_databa
     log: SessionLog, store: EventStore
 ) -> None:
     follower = log.follow(0)
-    await log.append([said("☃ naïve")])
+    await log.append([error_draft("☃ naïve")])
     from_memory = [each for batch in await read_to(follower, 2) for each in batch.encoded]
     assert from_memory == await store.encoded_events("s")
 
 
 async def test_followers_at_the_same_position_share_one_batch(log: SessionLog) -> None:
     followers = [log.follow(1) for _ in range(20)]
-    await log.append([said("a")])
+    await log.append([error_draft("a")])
     batches = [await anext(follower) for follower in followers]
     assert all(batch is batches[0] for batch in batches)
 
@@ -99,7 +101,7 @@ async def test_followers_at_the_same_position_share_one_batch(log: SessionLog) -
 async def test_a_slow_follower_does_not_delay_others_and_misses_no_event(log: SessionLog) -> None:
     slow, fast = log.follow(1), log.follow(1)
     for n in range(50):
-        await log.append([said(str(n))])
+        await log.append([error_draft(str(n))])
         assert seqs([await anext(fast)]) == [n + 2]
     assert seqs(await read_to(slow, 51)) == list(range(2, 52))
 
@@ -109,7 +111,7 @@ async def test_a_cancelled_follower_does_not_affect_the_others(log: SessionLog) 
     await asyncio.sleep(0)
     waiting[1].cancel()
     await asyncio.gather(waiting[1], return_exceptions=True)
-    await log.append([said("still here")])
+    await log.append([error_draft("still here")])
     assert seqs([await waiting[0]]) == seqs([await waiting[2]]) == [2]
 
 
@@ -136,18 +138,18 @@ async def test_following_a_purged_session_raises_not_found(log: SessionLog, stor
 
 async def test_a_position_is_far_behind_beyond_the_limit_of_events(log: SessionLog) -> None:
     assert not log.is_far_behind(0)
-    await log.append([said(str(n)) for n in range(MAX_EVENTS_BEHIND)])
+    await log.append([error_draft(str(n)) for n in range(MAX_EVENTS_BEHIND)])
     assert log.is_far_behind(0)
     assert not log.is_far_behind(1)
 
 
 async def test_events_are_kept_in_memory_only_while_there_is_a_follower(log: SessionLog) -> None:
     follower = log.follow(1)
-    await log.append([said("x" * 1000) for _ in range(100)])
+    await log.append([error_draft("x" * 1000) for _ in range(100)])
     assert log.events_in_memory == 100
     del follower
     gc.collect()
-    await log.append([said("y")])
+    await log.append([error_draft("y")])
     assert log.events_in_memory == 0
 
 
@@ -216,7 +218,7 @@ async def test_a_paced_follower_gets_few_batches_and_every_event(
     reading = [asyncio.ensure_future(read_to(follower, 101)) for follower in followers]
     await asyncio.sleep(0)
     for n in range(100):
-        await log.append([said(str(n))])
+        await log.append([error_draft(str(n))])
     results = await asyncio.gather(*reading)
     for batches in results:
         assert seqs(batches) == list(range(2, 102))
@@ -258,7 +260,7 @@ async def test_batches_that_the_callback_takes_do_not_wake_the_follower(log: Ses
     followers = [CallbackFollower(log, 1) for _ in range(3)]
     await asyncio.sleep(0)
     for n in range(20):
-        await log.append([said(str(n))])
+        await log.append([error_draft(str(n))])
     await wait_for_seq(21, *followers)
     for follower in followers:
         assert seqs(follower.taken) == list(range(2, 22))
@@ -274,7 +276,7 @@ async def test_batches_that_the_callback_refuses_are_read_once_and_in_order(log:
     await asyncio.sleep(0)
     for n in range(40):
         changing.accepts = n % 3 == 0
-        await log.append([said(str(n))])
+        await log.append([error_draft(str(n))])
         await wait_for_seq(n + 2, steady, changing)
     assert seqs(sorted([*changing.taken, *changing.read], key=lambda batch: batch.first)) == list(
         range(2, 42)
@@ -291,7 +293,7 @@ async def test_events_that_are_no_longer_in_memory_are_read_by_the_follower(
     monkeypatch.setattr(event_tail, "MAX_EVENTS", 5)
     follower = CallbackFollower(log, 1)
     await asyncio.sleep(0)
-    await log.append([said(str(n)) for n in range(20)])
+    await log.append([error_draft(str(n)) for n in range(20)])
     await wait_for_seq(21, follower)
     assert (follower.taken, seqs(follower.read)) == ([], list(range(2, 22)))
     log.close()
@@ -303,7 +305,7 @@ async def test_the_callback_of_a_cancelled_follower_is_not_called(log: SessionLo
     follower.task.cancel()
     log.paced_growth.announce(log.head + 1)  # before its task has ended
     await asyncio.gather(follower.task, return_exceptions=True)
-    await log.append([said("too late")])
+    await log.append([error_draft("too late")])
     assert (follower.taken, follower.read) == ([], [])
 
 
@@ -313,11 +315,11 @@ async def test_a_follower_that_starts_after_the_announced_head_waits_for_the_nex
     monkeypatch.setattr(follow_module, "MIN_BATCH_INTERVAL", 0.2)
     early = CallbackFollower(log, 1)
     await asyncio.sleep(0)
-    await log.append([said("first")])
-    await log.append([said("delayed")])
+    await log.append([error_draft("first")])
+    await log.append([error_draft("delayed")])
     late = CallbackFollower(log, 3)
     await wait_for_seq(3, early)
-    await log.append([said("for both")])
+    await log.append([error_draft("for both")])
     await wait_for_seq(4, early, late)
     assert (seqs(early.taken), seqs(late.taken)) == ([2, 3, 4], [4])
     log.close()

@@ -15,8 +15,8 @@ from bullpen.store.events import EventStore
 from bullpen.store.records import RecordStore
 from bullpen.store.write_availability import PROBE_SECONDS
 from support.databases import Cluster
-from support.disks import KINDS, Disk, disk, tiny_disk
-from support.stories import START, said, texts
+from support.disks import DISK_KINDS, Disk, disk, tiny_disk
+from support.sample_events import SESSION_START, error_draft, error_texts
 
 __all__ = ["disk"]
 
@@ -32,7 +32,7 @@ async def wait_until(condition: Callable[[], bool]) -> None:
 async def stored_texts(store: EventStore, session_id: str = "s") -> list[str]:
     events = [event for event, _ in await store.events(session_id, limit=100_000)]
     assert [event.seq for event in events] == list(range(1, len(events) + 1))
-    return texts(events)
+    return error_texts(events)
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ async def store(disk: Disk) -> AsyncIterator[EventStore]:
 
 @pytest.fixture
 async def log(store: EventStore) -> SessionLog:
-    return await SessionLog.create(store, "s", [Draft(START)])
+    return await SessionLog.create(store, "s", [Draft(SESSION_START)])
 
 
 async def exhaust(log: SessionLog, disk: Disk) -> list[str]:
@@ -54,7 +54,7 @@ async def exhaust(log: SessionLog, disk: Disk) -> list[str]:
     while True:
         text = f"command {len(accepted)} " + "x" * 4000
         try:
-            await log.append([said(text)])
+            await log.append([error_draft(text)])
         except StorageFull:
             return accepted
         accepted.append(text)
@@ -67,7 +67,7 @@ async def test_a_command_on_a_full_disk_is_refused_and_not_stored(
     before = log.snapshot
     assert store.full
     with pytest.raises(StorageFull, match=r"full|I/O error"):
-        await log.append([said("refused")])
+        await log.append([error_draft("refused")])
     assert log.snapshot is before
     assert await stored_texts(store) == accepted
 
@@ -78,7 +78,7 @@ async def test_commands_are_stored_again_when_the_disk_has_space_without_a_resta
     accepted = await exhaust(log, disk)
     disk.free()
     await wait_until(lambda: not store.full)
-    await log.append([said("after")])
+    await log.append([error_draft("after")])
     assert await stored_texts(store) == [*accepted, "after"]
 
 
@@ -87,7 +87,7 @@ async def test_patient_changes_wait_for_space_and_are_stored_once_and_in_order(
 ) -> None:
     accepted = await exhaust(log, disk)
     heavy = ["y" * (2 * BALLAST) + str(n) for n in range(2)]  # larger than the ballast
-    waiting = [asyncio.ensure_future(log.append([said(text)], patient=True)) for text in heavy]
+    waiting = [asyncio.ensure_future(log.append([error_draft(text)], patient=True)) for text in heavy]
     refused = store.database.writer.transactions.refused
     await wait_until(
         lambda: store.database.writer.transactions.refused > refused + 1
@@ -103,15 +103,15 @@ async def test_commands_are_refused_while_a_patient_change_waits(
     log: SessionLog, store: EventStore, disk: Disk
 ) -> None:
     await exhaust(log, disk)
-    patient = asyncio.ensure_future(log.append([said("z" * (2 * BALLAST))], patient=True))
-    command = asyncio.ensure_future(log.append([said("command")]))
+    patient = asyncio.ensure_future(log.append([error_draft("z" * (2 * BALLAST))], patient=True))
+    command = asyncio.ensure_future(log.append([error_draft("command")]))
     with pytest.raises(StorageFull):
         async with asyncio.timeout(30):
             await command
     refused = store.database.writer.transactions.refused
     await wait_until(lambda: store.database.writer.transactions.refused > refused)
     with pytest.raises(StorageFull):
-        await log.append([said("and another")])
+        await log.append([error_draft("and another")])
     assert not patient.done()
     disk.free()
     async with asyncio.timeout(30):
@@ -123,7 +123,7 @@ async def test_a_patient_change_is_stored_although_its_caller_was_cancelled(
 ) -> None:
     accepted = await exhaust(log, disk)
     text = "w" * (2 * BALLAST)
-    patient = asyncio.ensure_future(log.append([said(text)], patient=True))
+    patient = asyncio.ensure_future(log.append([error_draft(text)], patient=True))
     refused = store.database.writer.transactions.refused
     await wait_until(lambda: store.database.writer.transactions.refused > refused)
     patient.cancel()
@@ -154,14 +154,14 @@ async def test_the_server_waits_for_a_disk_on_which_the_ballast_cannot_be_delete
     async with asyncio.timeout(60):
         accepted = await exhaust(log, disk)
         with pytest.raises(StorageFull):
-            await log.append([said("refused")])
+            await log.append([error_draft("refused")])
     disk.free()
     await asyncio.sleep(2 * PROBE_SECONDS)
     with pytest.raises(StorageFull):
-        await log.append([said("refused too")])
+        await log.append([error_draft("refused too")])
     ballast.rmdir()
     await wait_until(lambda: not store.full)
-    await log.append([said("after")])
+    await log.append([error_draft("after")])
     assert await stored_texts(store) == [*accepted, "after"]
 
 
@@ -175,14 +175,14 @@ async def test_reads_work_while_the_disk_is_full(log: SessionLog, store: EventSt
 async def test_a_server_can_start_on_a_full_disk(disk: Disk) -> None:
     url = f"sqlite:///{disk.path}/bullpen.db"
     async with Database.open(url, BALLAST) as database:
-        log = await SessionLog.create(EventStore(database), "s", [Draft(START)])
+        log = await SessionLog.create(EventStore(database), "s", [Draft(SESSION_START)])
         accepted = await exhaust(log, disk)
     del log
     async with Database.open(url, BALLAST) as database:
         store = EventStore(database)
         assert await stored_texts(store) == accepted
         log = await SessionLog.open(store, "s")
-        waiting = asyncio.ensure_future(log.append([said("v" * (2 * BALLAST))], patient=True))
+        waiting = asyncio.ensure_future(log.append([error_draft("v" * (2 * BALLAST))], patient=True))
         refused = database.writer.transactions.refused
         await wait_until(lambda: database.writer.transactions.refused > refused)
         disk.free()
@@ -190,19 +190,19 @@ async def test_a_server_can_start_on_a_full_disk(disk: Disk) -> None:
             await waiting
 
 
-@pytest.mark.skipif("tiny" not in KINDS, reason="mounting needs root")
+@pytest.mark.skipif("tiny" not in DISK_KINDS, reason="mounting needs root")
 async def test_a_server_that_starts_on_a_filled_disk_uses_the_ballast(tmp_path: Path) -> None:
     url, ballast = f"sqlite:///{tmp_path}/bullpen.db", tmp_path / "bullpen.db.ballast"
     with tiny_disk(tmp_path) as disk:
         async with Database.open(url, BALLAST) as database:
-            log = await SessionLog.create(EventStore(database), "s", [Draft(START)])
+            log = await SessionLog.create(EventStore(database), "s", [Draft(SESSION_START)])
         disk.fill()
         async with Database.open(url, BALLAST) as database:
             assert (ballast.exists(), database.full) == (False, True)
             log = await SessionLog.open(EventStore(database), "s")
             with pytest.raises(StorageFull):
-                await log.append([said("a command")])
-            await log.append([said("what happened")], patient=True)
+                await log.append([error_draft("a command")])
+            await log.append([error_draft("what happened")], patient=True)
             disk.free()
             await wait_until(lambda: not database.full)
             assert ballast.exists()
@@ -211,9 +211,9 @@ async def test_a_server_that_starts_on_a_filled_disk_uses_the_ballast(tmp_path: 
 
 async def test_a_small_append_does_not_fail_because_of_a_large_one(store: EventStore, disk: Disk) -> None:
     """On one kind of disk both appends fail. On the other the small one fits and is stored alone."""
-    logs = [await SessionLog.create(store, name, [Draft(START)]) for name in "ab"]
-    large = asyncio.ensure_future(logs[0].append([said("u" * (16 * BALLAST))], patient=True))
-    small = asyncio.ensure_future(logs[1].append([said("small")], patient=True))
+    logs = [await SessionLog.create(store, name, [Draft(SESSION_START)]) for name in "ab"]
+    large = asyncio.ensure_future(logs[0].append([error_draft("u" * (16 * BALLAST))], patient=True))
+    small = asyncio.ensure_future(logs[1].append([error_draft("small")], patient=True))
     async with asyncio.timeout(30):
         await small
     disk.free()
@@ -227,11 +227,11 @@ async def test_patient_changes_wait_for_a_database_server_that_stopped() -> None
     try:
         async with Database.open(cluster.new_database()) as database:
             store = EventStore(database)
-            log = await SessionLog.create(store, "s", [Draft(START)])
+            log = await SessionLog.create(store, "s", [Draft(SESSION_START)])
             cluster.stop()
             with pytest.raises(Unavailable, match=r"the PostgreSQL database test_.* cannot be reached"):
-                await log.append([said("refused")])
-            patient = asyncio.ensure_future(log.append([said("patient")], patient=True))
+                await log.append([error_draft("refused")])
+            patient = asyncio.ensure_future(log.append([error_draft("patient")], patient=True))
             refused = database.writer.transactions.refused
             await wait_until(lambda: database.writer.transactions.refused > refused)
             assert (store.full, type(store.refusal)) == (False, DatabaseUnreachable)
@@ -241,7 +241,7 @@ async def test_patient_changes_wait_for_a_database_server_that_stopped() -> None
             await wait_until(lambda: store.refusal is None)
             cluster.stop()
             cluster.start()
-            await log.append([said("after")])  # the lost connection is replaced without a refusal
+            await log.append([error_draft("after")])  # the lost connection is replaced without a refusal
             assert await stored_texts(store) == ["patient", "after"]
     finally:
         cluster.remove()

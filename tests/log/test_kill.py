@@ -11,7 +11,7 @@ from bullpen.domain.snapshot import Snapshot, fold_all
 from bullpen.store.database import Database
 from bullpen.store.events import EventStore
 from support.appender import SESSIONS
-from support.stories import texts
+from support.sample_events import error_texts
 
 TESTS = Path(__file__).parents[1]
 
@@ -38,7 +38,7 @@ async def count_appends(store: EventStore, name: str) -> int:
     events = [event for event, _ in await store.events(name, limit=1_000_000)]
     assert [event.seq for event in events] == list(range(1, len(events) + 1))
     count = len(events) - 2
-    assert texts(events) == [str(n) for n in range(1, count + 1)]
+    assert error_texts(events) == [str(n) for n in range(1, count + 1)]
     assert await store.undelivered_lines(f"w-{name}", 1) == [
         (n, b"%d %d" % (n, n)) for n in range(1, count + 1)
     ]

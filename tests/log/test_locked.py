@@ -12,18 +12,18 @@ from bullpen.domain.events import Draft
 from bullpen.log.log import SessionLog
 from bullpen.store.database import Database
 from bullpen.store.events import EventStore
-from support.stories import START, said, texts
+from support.sample_events import SESSION_START, error_draft, error_texts
 
 
 async def test_a_patient_change_that_waited_for_a_lock_is_stored_once(tmp_path: Path) -> None:
     path = tmp_path / "bullpen.db"
     async with Database.open(f"sqlite:///{path}") as database:
         store = EventStore(database)
-        log = await SessionLog.create(store, "s", [Draft(START)])
+        log = await SessionLog.create(store, "s", [Draft(SESSION_START)])
         with closing(sqlite3.connect(path, isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
-            patient = asyncio.ensure_future(log.append([said("patient")], patient=True))
-            command = asyncio.ensure_future(log.append([said("command")]))
+            patient = asyncio.ensure_future(log.append([error_draft("patient")], patient=True))
+            command = asyncio.ensure_future(log.append([error_draft("command")]))
             with pytest.raises(Unavailable, match=r"bullpen\.db locked") as refused:
                 await command
             assert not isinstance(refused.value, StorageFull)
@@ -32,17 +32,19 @@ async def test_a_patient_change_that_waited_for_a_lock_is_stored_once(tmp_path: 
             other.execute("ROLLBACK")
         async with asyncio.timeout(60):
             await patient
-        assert texts([event for event, _ in await store.events("s", limit=100)]) == ["patient"]
+        assert error_texts([event for event, _ in await store.events("s", limit=100)]) == ["patient"]
 
 
 async def test_a_group_of_writes_waits_for_a_lock_once(tmp_path: Path) -> None:
     path = tmp_path / "bullpen.db"
     async with Database.open(f"sqlite:///{path}") as database:
-        logs = [await SessionLog.create(EventStore(database), f"s{n}", [Draft(START)]) for n in range(20)]
+        logs = [
+            await SessionLog.create(EventStore(database), f"s{n}", [Draft(SESSION_START)]) for n in range(20)
+        ]
         with closing(sqlite3.connect(path, isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
-            first = asyncio.ensure_future(logs[0].append([said("first")]))
-            others = [asyncio.ensure_future(log.append([said("more")])) for log in logs[1:]]
+            first = asyncio.ensure_future(logs[0].append([error_draft("first")]))
+            others = [asyncio.ensure_future(log.append([error_draft("more")])) for log in logs[1:]]
             refused = await asyncio.gather(first, *others, return_exceptions=True)
             other.execute("ROLLBACK")
         assert {type(each) for each in refused} == {Unavailable}

@@ -24,12 +24,12 @@ from bullpen.log.log import AlreadyAnswered, Change, Consumed, OutboxLine, Sessi
 from bullpen.store.answers import PendingAnswer
 from bullpen.store.append import StoredAnswer
 from bullpen.store.events import EventStore
-from support.stories import START, said, spawning, texts
+from support.sample_events import SESSION_START, error_draft, error_texts, worker_spawning
 
 
 @pytest.fixture
 async def log(store: EventStore) -> SessionLog:
-    return await SessionLog.create(store, "s", [Draft(START)])
+    return await SessionLog.create(store, "s", [Draft(SESSION_START)])
 
 
 async def load_stored(log: SessionLog, store: EventStore) -> Snapshot:
@@ -42,13 +42,13 @@ async def load_stored(log: SessionLog, store: EventStore) -> Snapshot:
 
 
 async def test_a_new_session_is_stored_before_create_returns(store: EventStore) -> None:
-    log = await SessionLog.create(store, "s", [Draft(START), Draft(spawning(), "w", "shell")])
+    log = await SessionLog.create(store, "s", [Draft(SESSION_START), Draft(worker_spawning(), "w", "shell")])
     assert (log.id, log.head, log.snapshot.title) == ("s", 2, "A session")
     assert await load_stored(log, store) == log.snapshot
 
 
 async def test_a_session_without_a_start_event_is_refused(store: EventStore) -> None:
-    for drafts in ([], [said("hello")]):
+    for drafts in ([], [error_draft("hello")]):
         with pytest.raises(Invalid):
             await SessionLog.create(store, "s", drafts)
     with pytest.raises(NotFound):
@@ -56,9 +56,9 @@ async def test_a_session_without_a_start_event_is_refused(store: EventStore) -> 
 
 
 async def test_a_change_returns_its_events_and_the_snapshot_after_them(log: SessionLog) -> None:
-    committed = await log.append([said("a"), said("b")])
+    committed = await log.append([error_draft("a"), error_draft("b")])
     assert [event.seq for event in committed.events] == [2, 3]
-    assert texts(committed.events) == ["a", "b"]
+    assert error_texts(committed.events) == ["a", "b"]
     assert committed.snapshot is log.snapshot
     assert log.head == 3
 
@@ -83,9 +83,9 @@ async def test_a_refused_change_stores_nothing(log: SessionLog, store: EventStor
 async def test_a_fact_that_the_state_does_not_allow_fails_its_whole_change(
     log: SessionLog, store: EventStore
 ) -> None:
-    await log.append([Draft(spawning(), "w", "shell")])
+    await log.append([Draft(worker_spawning(), "w", "shell")])
     with pytest.raises(Conflict):
-        await log.append([said("fine"), Draft(WorkerExited(exit_code=0), "w", "shell")])
+        await log.append([error_draft("fine"), Draft(WorkerExited(exit_code=0), "w", "shell")])
     assert (await load_stored(log, store)) == log.snapshot
     assert log.head == 2
 
@@ -98,7 +98,7 @@ async def test_an_empty_change_causes_no_transaction(log: SessionLog, store: Eve
 
 
 async def test_lines_and_offsets_can_be_stored_without_an_event(log: SessionLog, store: EventStore) -> None:
-    await log.append([Draft(spawning(), "w", "shell")])
+    await log.append([Draft(worker_spawning(), "w", "shell")])
     line = OutboxLine("w", 1, lambda n: b'{"id":%d}' % n)
     committed = await log.append([], outbox=[line, line], consumed=Consumed("w", 1, 42))
     assert committed.outbox == (1, 2)
@@ -123,7 +123,8 @@ async def test_an_answer_is_rendered_from_the_snapshot_after_the_change(
 async def test_concurrent_creations_with_one_key_create_one_session(store: EventStore) -> None:
     answer = PendingAnswer[Snapshot]("key", "hash", lambda snapshot: (201, snapshot.id.encode()))
     results = await asyncio.gather(
-        *(SessionLog.create(store, name, [Draft(START)], answer) for name in "abc"), return_exceptions=True
+        *(SessionLog.create(store, name, [Draft(SESSION_START)], answer) for name in "abc"),
+        return_exceptions=True,
     )
     assert sum(isinstance(each, SessionLog) for each in results) == 1
     assert sum(isinstance(each, AlreadyAnswered) for each in results) == 2
@@ -140,7 +141,7 @@ async def test_snapshot_and_head_move_only_when_the_events_are_stored(
     comparisons: list[asyncio.Future[None]] = []
     log.on_commit = lambda snapshot: comparisons.append(asyncio.ensure_future(compare(snapshot)))
     for n in range(10):
-        await log.append([said(str(n))])
+        await log.append([error_draft(str(n))])
     await asyncio.gather(*comparisons)
     assert len(seqs) == 10
     assert all(in_store >= announced for announced, in_store in seqs)
@@ -149,7 +150,7 @@ async def test_snapshot_and_head_move_only_when_the_events_are_stored(
 async def test_the_observer_is_called_once_per_commit_and_in_order(log: SessionLog) -> None:
     committed: list[int] = []
     log.on_commit = lambda snapshot: committed.append(snapshot.last_seq)
-    await asyncio.gather(*(log.append([said(str(n))]) for n in range(30)))
+    await asyncio.gather(*(log.append([error_draft(str(n))]) for n in range(30)))
     assert committed == list(range(2, 32))
 
 
@@ -161,8 +162,8 @@ async def test_an_observer_that_raises_does_not_stop_the_log(log: SessionLog) ->
     reported: list[object] = []
     loop.set_exception_handler(lambda _loop, context: reported.append(context["exception"]))
     log.on_commit = explode
-    await log.append([said("a")])
-    await log.append([said("b")])
+    await log.append([error_draft("a")])
+    await log.append([error_draft("b")])
     assert log.head == 3
     assert len(reported) == 2
 
@@ -170,12 +171,12 @@ async def test_an_observer_that_raises_does_not_stop_the_log(log: SessionLog) ->
 async def test_a_change_is_stored_although_its_caller_was_cancelled(
     log: SessionLog, store: EventStore
 ) -> None:
-    task = asyncio.ensure_future(log.append([said("kept")]))
+    task = asyncio.ensure_future(log.append([error_draft("kept")]))
     await asyncio.sleep(0)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
-    await log.append([said("after")])
-    assert texts([event for event, _ in await store.events("s")]) == ["kept", "after"]
+    await log.append([error_draft("after")])
+    assert error_texts([event for event, _ in await store.events("s")]) == ["kept", "after"]
 
 
 async def test_numbers_have_no_gap_when_callers_are_cancelled(log: SessionLog, store: EventStore) -> None:
@@ -185,8 +186,8 @@ async def test_numbers_have_no_gap_when_callers_are_cancelled(log: SessionLog, s
     async def change(name: int) -> None:
         for n in range(5):
             text = f"{name}/{n}"
-            committed = await log.append([said(text)] * chance.randint(1, 3))
-            acknowledged.extend(texts(committed.events))
+            committed = await log.append([error_draft(text)] * chance.randint(1, 3))
+            acknowledged.extend(error_texts(committed.events))
 
     tasks = [asyncio.ensure_future(change(name)) for name in range(100)]
     while not all(task.done() for task in tasks):
@@ -194,10 +195,10 @@ async def test_numbers_have_no_gap_when_callers_are_cancelled(log: SessionLog, s
         if chance.random() < 0.3:
             chance.choice(tasks).cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
-    await log.append([said("last")])
+    await log.append([error_draft("last")])
     snapshot = await load_stored(log, store)
     assert snapshot == log.snapshot
-    kept = texts([event for event, _ in await store.events("s", limit=10_000)])
+    kept = error_texts([event for event, _ in await store.events("s", limit=10_000)])
     assert len(set(acknowledged) - set(kept)) == 0
     assert kept[-1] == "last"
 
@@ -208,7 +209,7 @@ async def test_time_never_goes_back_within_a_session(
     now = clock.now_ms()
     for hours in (1, -1, -2, 0):
         monkeypatch.setattr(clock, "now_ms", lambda at=now + hours * 3_600_000: at)
-        await log.append([said("tick")])
+        await log.append([error_draft("tick")])
     times = [event.timestamp for event, _ in await store.events("s")]
     assert times == sorted(times)
     assert times[-1] == now + 3_600_000
@@ -217,48 +218,48 @@ async def test_time_never_goes_back_within_a_session(
 async def test_odd_characters_are_the_same_in_memory_and_in_the_store(
     log: SessionLog, store: EventStore
 ) -> None:
-    await log.append([Draft(spawning(), "w", "r\ud800le")])
-    committed = await log.append([said("nul \0, half \ud800, pair \ud83d\ude00", "w")])
+    await log.append([Draft(worker_spawning(), "w", "r\ud800le")])
+    committed = await log.append([error_draft("nul \0, half \ud800, pair \ud83d\ude00", "w")])
     ((event, _),) = await store.events("s", after=2)
     assert event.fact == committed.events[0].fact == Error(message="nul \u2400, half \ufffd, pair 😀")
     assert await load_stored(log, store) == log.snapshot
 
 
 async def test_an_opened_log_continues_the_numbers_of_the_last_one(store: EventStore) -> None:
-    first = await SessionLog.create(store, "s", [Draft(START)])
-    await first.append([said("one")])
+    first = await SessionLog.create(store, "s", [Draft(SESSION_START)])
+    await first.append([error_draft("one")])
     snapshot = first.snapshot
     del first
     gc.collect()
     second = await SessionLog.open(store, "s")
     assert second.snapshot == snapshot
-    committed = await second.append([said("two")])
+    committed = await second.append([error_draft("two")])
     assert committed.events[0].seq == 3
 
 
 async def test_a_session_that_is_opened_repeatedly_has_one_log(log: SessionLog, store: EventStore) -> None:
     assert await SessionLog.open(store, "s") is log
-    changes = [log.append([said("a")])]
-    changes += [(await SessionLog.open(store, "s")).append([said(str(n))]) for n in range(5)]
+    changes = [log.append([error_draft("a")])]
+    changes += [(await SessionLog.open(store, "s")).append([error_draft(str(n))]) for n in range(5)]
     await asyncio.gather(*changes)
     assert (await load_stored(log, store)).last_seq == 7
 
 
 async def test_a_log_that_is_dropped_during_a_change_is_not_opened_a_second_time(store: EventStore) -> None:
-    log = await SessionLog.create(store, "s", [Draft(START)])
-    task = asyncio.ensure_future(log.append([said("in flight")]))
+    log = await SessionLog.create(store, "s", [Draft(SESSION_START)])
+    task = asyncio.ensure_future(log.append([error_draft("in flight")]))
     await asyncio.sleep(0)
     del log
     again = await SessionLog.open(store, "s")
-    await again.append([said("after")])
+    await again.append([error_draft("after")])
     await task
-    assert texts([event for event, _ in await store.events("s")]) == ["in flight", "after"]
+    assert error_texts([event for event, _ in await store.events("s")]) == ["in flight", "after"]
 
 
 async def test_a_closed_log_refuses_changes(log: SessionLog, store: EventStore) -> None:
     log.close()
     with pytest.raises(NotFound, match="no session s"):
-        await log.append([said("too late")])
+        await log.append([error_draft("too late")])
     assert (await SessionLog.open(store, "s")) is not log
 
 
@@ -271,11 +272,11 @@ async def test_a_session_that_is_ended_concurrently_ends_once(log: SessionLog) -
 
 steps = st.lists(
     st.one_of(
-        st.builds(said, st.text(st.characters(exclude_categories=()), max_size=20)),
-        st.builds(lambda text: said(text, "w"), st.text(max_size=5)),
+        st.builds(error_draft, st.text(st.characters(exclude_categories=()), max_size=20)),
+        st.builds(lambda text: error_draft(text, "w"), st.text(max_size=5)),
         st.just(Draft(WorkerReady(pid=1), "w", "shell")),
         st.just(Draft(WorkerExited(exit_code=1), "w", "shell")),
-        st.builds(lambda run: Draft(spawning(run), "w", "shell"), st.integers(1, 5)),
+        st.builds(lambda run: Draft(worker_spawning(run), "w", "shell"), st.integers(1, 5)),
         st.builds(lambda title: Draft(SessionChanged(title=title)), st.text(max_size=10)),
         st.just(Draft(SessionEnd(status="cancelled", reason="user_request"))),
     ),
@@ -289,7 +290,9 @@ async def test_the_store_equals_the_log_after_random_changes(
     store: EventStore, changes: list[list[Draft]]
 ) -> None:
     worker_id = new_id()
-    log = await SessionLog.create(store, new_id(), [Draft(START), Draft(spawning(), worker_id, "shell")])
+    log = await SessionLog.create(
+        store, new_id(), [Draft(SESSION_START), Draft(worker_spawning(), worker_id, "shell")]
+    )
     accepted = 2
     for drafts in changes:
         mine = [Draft(each.fact, each.worker_id and worker_id, each.role) for each in drafts]

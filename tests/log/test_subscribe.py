@@ -14,7 +14,7 @@ from bullpen.log.follow import paced
 from bullpen.log.log import SessionLog
 from bullpen.store.events import EventStore
 from bullpen.wire.browser import read_event
-from support.stories import START, said, spawning
+from support.sample_events import SESSION_START, error_draft, worker_spawning
 
 SUBSCRIPTIONS = 1000 if os.environ.get("BULLPEN_FAULTS") == "full" else 50
 CONCURRENT = 50
@@ -28,7 +28,7 @@ def busy_drafts(n: int) -> list[Draft]:
     return [
         Draft(WorkerActivity(activity=rng.choice(["idle", "active", "asking"]), why=f"{n}"), "w", "shell"),
         Draft(SessionChanged(title=f"title {n}")),
-        *(said(f"{n}.{each}", "w") for each in range(rng.randint(1, 20))),
+        *(error_draft(f"{n}.{each}", "w") for each in range(rng.randint(1, 20))),
     ]
 
 
@@ -65,7 +65,13 @@ async def every_event(store: EventStore, session_id: str) -> list[Event]:
 @pytest.mark.timeout(600)
 async def test_snapshot_and_tail_are_the_fold_of_the_whole_log(store: EventStore) -> None:
     log = await SessionLog.create(
-        store, "s", [Draft(START), Draft(spawning(), "w", "shell"), Draft(WorkerReady(pid=1), "w", "shell")]
+        store,
+        "s",
+        [
+            Draft(SESSION_START),
+            Draft(worker_spawning(), "w", "shell"),
+            Draft(WorkerReady(pid=1), "w", "shell"),
+        ],
     )
     stop = asyncio.Event()
     results: list[Snapshot] = []

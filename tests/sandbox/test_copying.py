@@ -7,7 +7,7 @@ import pytest
 
 from bullpen.sandbox.copying import copy_file
 from bullpen.sandbox.files import WorkspaceFiles
-from support.boundary import OneRoot
+from support.boundary import SingleRootBoundary
 
 
 class TwoWorkspaces:
@@ -22,7 +22,7 @@ class TwoWorkspaces:
         (self.outside / "secret").write_text("secret")
 
     def copy(self, name: str) -> bool:
-        boundary = OneRoot(self.source.parent)
+        boundary = SingleRootBoundary(self.source.parent)
         source, target = (WorkspaceFiles(str(each), boundary) for each in (self.source, self.target))
         return copy_file(source, target, name)
 

@@ -14,7 +14,7 @@ import pytest
 from bullpen.domain.errors import BullpenError, Forbidden, Invalid, NotFound
 from bullpen.sandbox import files
 from bullpen.sandbox.files import WorkspaceFiles, open_beneath, walk_beneath
-from support.boundary import OneRoot
+from support.boundary import SingleRootBoundary
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def workspace(root: Path) -> WorkspaceFiles:
-    return WorkspaceFiles(str(root), OneRoot(root))
+    return WorkspaceFiles(str(root), SingleRootBoundary(root))
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from bullpen.domain.errors import BullpenError, Forbidden, NotFound, Unavailable
 from bullpen.sandbox.copying import copy_file
 from bullpen.sandbox.files import DirectoryListing, WorkspaceFiles
 from bullpen.sandbox.protected import ProtectedPlaces
-from support.boundary import OneRoot
+from support.boundary import SingleRootBoundary
 
 # Number of opens of each path that another process exchanges constantly.
 OPENS = 100_000 if os.environ.get("BULLPEN_FAULTS") == "full" else 8_000
@@ -34,7 +34,7 @@ class ProtectedHome:
         (self.home / ".netrc").write_text("password")
         (self.home / "project").mkdir()
         (self.home / "project/file").write_text("hello")
-        self.boundary = OneRoot(self.home, [self.data], [self.home])
+        self.boundary = SingleRootBoundary(self.home, [self.data], [self.home])
 
     def files(self, root: str = "", *, secrets: bool = False) -> WorkspaceFiles:
         return WorkspaceFiles(str(self.home / root), self.boundary, secrets=secrets)

@@ -13,8 +13,8 @@ from bullpen.domain.errors import Conflict, Invalid, NotFound
 from bullpen.domain.events import Draft, WorkerFailed, WorkerReady
 from bullpen.domain.snapshot import Snapshot
 from bullpen.domain.states import Activity, SessionStatus, WorkerState
-from support.quiet_house import QuietHouse, first_agent, say, turn, until
 from support.scripted_agent.journal import prompts_in, read_journal
+from support.server_without_web import ServerWithoutWeb, primary_agent, run_turn, send_prompt, until
 
 
 def _is_active(snapshot: Snapshot, worker_id: str, run: int) -> bool:
@@ -22,11 +22,13 @@ def _is_active(snapshot: Snapshot, worker_id: str, run: int) -> bool:
     return worker.run == run and worker.state is WorkerState.ACTIVE
 
 
-async def test_a_prompt_is_answered_and_everything_is_in_the_log_in_order(local_server: QuietHouse) -> None:
+async def test_a_prompt_is_answered_and_everything_is_in_the_log_in_order(
+    local_server: ServerWithoutWeb,
+) -> None:
     session = await local_server.session()
     worker = await local_server.agent(session)
     assert worker.activity is Activity.IDLE
-    await turn(
+    await run_turn(
         session, "[[chunk 'Hello ']] [[thought hm]] [[plan one two]] [[tool title=look]] [[chunk world]]"
     )
     types = [event.type for event in await local_server.events(session)]
@@ -47,10 +49,12 @@ async def test_a_prompt_is_answered_and_everything_is_in_the_log_in_order(local_
     assert session.snapshot.worker(worker.id).activity is Activity.IDLE
 
 
-async def test_messages_have_a_role_a_type_and_the_fields_of_their_type(local_server: QuietHouse) -> None:
+async def test_messages_have_a_role_a_type_and_the_fields_of_their_type(
+    local_server: ServerWithoutWeb,
+) -> None:
     session = await local_server.session()
     await local_server.agent(session)
-    await turn(session, """[[chunk Hi]] [[plan one]] [[tool title=look 'rawInput={"a":1}']]""")
+    await run_turn(session, """[[chunk Hi]] [[plan one]] [[tool title=look 'rawInput={"a":1}']]""")
     messages = await local_server.messages(session)
     user, *others = messages
     assert (user["role"], user["type"]) == ("user", "text")
@@ -64,36 +68,38 @@ async def test_messages_have_a_role_a_type_and_the_fields_of_their_type(local_se
     assert [each["result"] for each in tools] == [None, {}]
 
 
-async def test_the_first_prompt_of_a_session_without_an_agent_starts_one(local_server: QuietHouse) -> None:
-    local_server.define("claude")  # the first in the list of preferences, and installed
+async def test_the_first_prompt_of_a_session_without_an_agent_starts_one(
+    local_server: ServerWithoutWeb,
+) -> None:
+    local_server.define_agent("claude")  # the first in the list of preferences, and installed
     session = await local_server.session()
-    prompted = await say(session, "[[chunk Hi]]", prompt_id="first")
+    prompted = await send_prompt(session, "[[chunk Hi]]", prompt_id="first")
     assert prompted.queued
-    assert first_agent(session.snapshot).state is WorkerState.SPAWNING
-    await until(session, lambda s: first_agent(s).activity is Activity.IDLE and not s.queue.items)
+    assert primary_agent(session.snapshot).state is WorkerState.SPAWNING
+    await until(session, lambda s: primary_agent(s).activity is Activity.IDLE and not s.queue.items)
     assert [fact.prompt_id for fact in await local_server.facts(session, "user_prompt")] == ["first"]
-    await until(session, lambda s: not s.conversations[first_agent(s).id].turn)
+    await until(session, lambda s: not s.conversations[primary_agent(s).id].turn)
     assert await local_server.text(session) == "Hi"
 
 
 async def test_the_same_prompt_id_is_one_prompt_and_other_text_is_a_conflict(
-    local_server: QuietHouse,
+    local_server: ServerWithoutWeb,
 ) -> None:
     session = await local_server.session()
     await local_server.agent(session)
-    answers = await asyncio.gather(*(say(session, "[[sleep 0.2]]", prompt_id="p") for _ in range(5)))
+    answers = await asyncio.gather(*(send_prompt(session, "[[sleep 0.2]]", prompt_id="p") for _ in range(5)))
     assert len(set(answers)) == 1
     with pytest.raises(Conflict, match="another prompt"):
-        await say(session, "other", prompt_id="p")
-    await until(session, lambda s: first_agent(s).activity is Activity.IDLE)
-    assert await say(session, "[[sleep 0.2]]", prompt_id="p", busy="reject") == answers[0]
+        await send_prompt(session, "other", prompt_id="p")
+    await until(session, lambda s: primary_agent(s).activity is Activity.IDLE)
+    assert await send_prompt(session, "[[sleep 0.2]]", prompt_id="p", busy="reject") == answers[0]
     assert prompts_in(local_server.journal) == ["[[sleep 0.2]]"]
 
 
-async def test_a_permission_waits_and_its_first_answer_counts(local_server: QuietHouse) -> None:
+async def test_a_permission_waits_and_its_first_answer_counts(local_server: ServerWithoutWeb) -> None:
     session = await local_server.session()
     worker = await local_server.agent(session)
-    await say(session, "[[permission title=write]] [[chunk done]]")
+    await send_prompt(session, "[[permission title=write]] [[chunk done]]")
     snapshot = await until(session, lambda s: s.permissions)
     assert snapshot.worker(worker.id).activity is Activity.ASKING
     id = snapshot.permissions[0].permission.id
@@ -110,22 +116,22 @@ async def test_a_permission_waits_and_its_first_answer_counts(local_server: Quie
         await session.answer_permission("nothing", "yes", "ada")
 
 
-async def test_the_answer_to_a_question_reaches_the_agent(local_server: QuietHouse) -> None:
+async def test_the_answer_to_a_question_reaches_the_agent(local_server: ServerWithoutWeb) -> None:
     session = await local_server.session()
     await local_server.agent(session)
-    await say(session, "[[question who]]")
+    await send_prompt(session, "[[question who]]")
     snapshot = await until(session, lambda s: s.questions)
     await session.answer_question(snapshot.questions[0].question.id, "accept", {"name": "Ada"}, "ada")
-    await until(session, lambda s: first_agent(s).activity is Activity.IDLE)
+    await until(session, lambda s: primary_agent(s).activity is Activity.IDLE)
     assert '"name": "Ada"' in await local_server.text(session)
 
 
 async def test_a_cancelled_turn_withdraws_its_permission_and_the_agent_takes_the_next_prompt(
-    local_server: QuietHouse,
+    local_server: ServerWithoutWeb,
 ) -> None:
     session = await local_server.session()
     worker = await local_server.agent(session)
-    await say(session, "[[chunk before]] [[permission title=x]] [[chunk never]]")
+    await send_prompt(session, "[[chunk before]] [[permission title=x]] [[chunk never]]")
     await until(session, lambda s: s.permissions)
     await session.cancel_turn(None, "ada")
     await until(session, lambda s: s.worker(worker.id).activity is Activity.IDLE)
@@ -137,14 +143,16 @@ async def test_a_cancelled_turn_withdraws_its_permission_and_the_agent_takes_the
         "text": "the turn was cancelled",
     } in await local_server.messages(session)
     await session.cancel_turn(None, "ada")  # without a turn, cancelling does nothing
-    await turn(session, "[[chunk after]]")
+    await run_turn(session, "[[chunk after]]")
     assert await local_server.text(session) == "beforeafter"
 
 
-async def test_the_mode_the_model_and_an_option_of_an_agent_can_be_set(local_server: QuietHouse) -> None:
+async def test_the_mode_the_model_and_an_option_of_an_agent_can_be_set(
+    local_server: ServerWithoutWeb,
+) -> None:
     options = [{"id": "pace", "category": "model_config", "currentValue": "slow"}]
     modes = {"currentModeId": "ask", "availableModes": []}
-    local_server.define("set", {"agent": {"session": {"modes": modes, "configOptions": options}}})
+    local_server.define_agent("set", {"agent": {"session": {"modes": modes, "configOptions": options}}})
     session = await local_server.session()
     worker = await local_server.agent(session, "set")
     await session.set_mode(worker.id, "auto")
@@ -159,11 +167,13 @@ async def test_the_mode_the_model_and_an_option_of_an_agent_can_be_set(local_ser
         await session.set_config_option(worker.id, "colour", "red")
 
 
-async def test_an_agent_reads_and_writes_files_inside_the_workspace_only(local_server: QuietHouse) -> None:
+async def test_an_agent_reads_and_writes_files_inside_the_workspace_only(
+    local_server: ServerWithoutWeb,
+) -> None:
     (local_server.workspace / "notes").write_text("one\ntwo\n")
     session = await local_server.session()
     await local_server.agent(session)
-    await turn(session, "[[read notes]] [[write path=new/file content=hello]] [[read new/file]]")
+    await run_turn(session, "[[read notes]] [[write path=new/file content=hello]] [[read new/file]]")
     assert await local_server.text(session) == "read 'one\\ntwo\\n'read 'hello'"
     assert (local_server.workspace / "new/file").read_text() == "hello"
     assert [e.type for e in await local_server.events(session, "file_read", "file_write")] == [
@@ -171,14 +181,16 @@ async def test_an_agent_reads_and_writes_files_inside_the_workspace_only(local_s
         "file_write",
         "file_read",
     ]
-    await turn(session, "[[read ../journal]]")
+    await run_turn(session, "[[read ../journal]]")
     assert (await local_server.stop_reasons(session))[-1] == "error"
 
 
-async def test_a_command_of_an_agent_runs_in_a_terminal_of_the_session(local_server: QuietHouse) -> None:
+async def test_a_command_of_an_agent_runs_in_a_terminal_of_the_session(
+    local_server: ServerWithoutWeb,
+) -> None:
     session = await local_server.session()
     agent = await local_server.agent(session)
-    await turn(session, "[[terminal 'echo hello; exit 3']]")
+    await run_turn(session, "[[terminal 'echo hello; exit 3']]")
     assert "exit 3 said 'hello\\n'" in await local_server.text(session)
     terminal = next(w for w in session.snapshot.workers.values() if w.type == "terminal")
     assert terminal.command is not None
@@ -187,10 +199,10 @@ async def test_a_command_of_an_agent_runs_in_a_terminal_of_the_session(local_ser
     assert terminal.state is WorkerState.TERMINATED
 
 
-async def test_a_terminal_of_an_agent_ends_when_the_turn_is_cancelled(local_server: QuietHouse) -> None:
+async def test_a_terminal_of_an_agent_ends_when_the_turn_is_cancelled(local_server: ServerWithoutWeb) -> None:
     session = await local_server.session()
     await local_server.agent(session)
-    await say(session, "[[terminal 'sleep 1000']]")
+    await send_prompt(session, "[[terminal 'sleep 1000']]")
     snapshot = await until(
         session, lambda s: [w for w in s.workers.values() if w.type == "terminal" and w.state == "active"]
     )
@@ -199,15 +211,15 @@ async def test_a_terminal_of_an_agent_ends_when_the_turn_is_cancelled(local_serv
     async with asyncio.timeout(60):
         while Path(f"/proc/{pid}").exists():
             await asyncio.sleep(0.01)
-    await until(session, lambda s: first_agent(s).activity is Activity.IDLE)
+    await until(session, lambda s: primary_agent(s).activity is Activity.IDLE)
 
 
 async def test_an_agent_that_crashes_in_a_turn_fails_with_its_last_stderr_output(
-    local_server: QuietHouse,
+    local_server: ServerWithoutWeb,
 ) -> None:
     session = await local_server.session()
     worker = await local_server.agent(session)
-    await say(session, "[[stderr 'out of luck']] [[chunk half]] [[exit code=7]]")
+    await send_prompt(session, "[[stderr 'out of luck']] [[chunk half]] [[exit code=7]]")
     await session.enqueue("later")
     snapshot = await until(session, lambda s: s.worker(worker.id).state is WorkerState.FAILED)
     failed = snapshot.worker(worker.id)
@@ -221,9 +233,9 @@ async def test_an_agent_that_crashes_in_a_turn_fails_with_its_last_stderr_output
 
 
 async def test_a_session_ends_when_the_agent_it_was_created_with_never_answers(
-    local_server: QuietHouse,
+    local_server: ServerWithoutWeb,
 ) -> None:
-    local_server.define("broken", {"start": ["exit code=3"]})
+    local_server.define_agent("broken", {"start": ["exit code=3"]})
     session = await local_server.session("broken")
     snapshot = await until(session, lambda s: s.status is not SessionStatus.ACTIVE)
     assert (snapshot.status, snapshot.end_reason) == (SessionStatus.ERROR, "error")
@@ -232,16 +244,16 @@ async def test_a_session_ends_when_the_agent_it_was_created_with_never_answers(
 
 
 async def test_a_session_stays_active_when_its_agent_crashes_during_its_first_answer(
-    local_server: QuietHouse,
+    local_server: ServerWithoutWeb,
 ) -> None:
     session = await local_server.session("scripted")
-    await say(session, "[[chunk half]] [[crash]]")
-    snapshot = await until(session, lambda s: first_agent(s).state is WorkerState.FAILED)
+    await send_prompt(session, "[[chunk half]] [[crash]]")
+    snapshot = await until(session, lambda s: primary_agent(s).state is WorkerState.FAILED)
     assert snapshot.status is SessionStatus.ACTIVE
 
 
-async def test_an_agent_added_later_never_ends_its_session(local_server: QuietHouse) -> None:
-    local_server.define("broken", {"start": ["exit code=3"]})
+async def test_an_agent_added_later_never_ends_its_session(local_server: ServerWithoutWeb) -> None:
+    local_server.define_agent("broken", {"start": ["exit code=3"]})
     session = await local_server.session("scripted")
     order = AddWorker(
         worker_id="later", type="agent", agent_id="broken", workspace=str(local_server.workspace)
@@ -249,21 +261,23 @@ async def test_an_agent_added_later_never_ends_its_session(local_server: QuietHo
     await session.add_worker(order)
     snapshot = await until(session, lambda s: s.worker("later").state is WorkerState.FAILED)
     assert snapshot.status is SessionStatus.ACTIVE
-    assert first_agent(snapshot).alive
+    assert primary_agent(snapshot).alive
 
 
-async def test_an_agent_that_needs_a_login_fails_with_the_command_to_run(local_server: QuietHouse) -> None:
-    local_server.define(
+async def test_an_agent_that_needs_a_login_fails_with_the_command_to_run(
+    local_server: ServerWithoutWeb,
+) -> None:
+    local_server.define_agent(
         "closed",
         {"on": {"session/new": [{"do": "error", "code": -32000, "text": "who are you?"}]}},
         loginCommand=["sh", "-c", "echo welcome $KEY"],
         env={"KEY": "sesame"},
     )
     session = await local_server.session("closed")
-    snapshot = await until(session, lambda s: first_agent(s).state is WorkerState.FAILED)
-    assert "run: sh -c 'echo welcome $KEY'" in (first_agent(snapshot).error or "")
+    snapshot = await until(session, lambda s: primary_agent(s).state is WorkerState.FAILED)
+    assert "run: sh -c 'echo welcome $KEY'" in (primary_agent(snapshot).error or "")
     assert snapshot.status is SessionStatus.ACTIVE
-    terminal = await session.log_in(first_agent(snapshot).id)
+    terminal = await session.log_in(primary_agent(snapshot).id)
     await until(session, lambda s: s.worker(terminal.id).state is WorkerState.EXITED)
     _, output = local_server.sessions.services.read_tail(terminal.id, 1, 100)
     assert output == b"welcome sesame\r\n"
@@ -273,11 +287,11 @@ async def test_an_agent_that_needs_a_login_fails_with_the_command_to_run(local_s
 
 
 async def test_a_restarted_agent_continues_its_conversation_or_starts_a_new_one(
-    local_server: QuietHouse,
+    local_server: ServerWithoutWeb,
 ) -> None:
     session = await local_server.session()
     worker = await local_server.agent(session)
-    await turn(session, "[[chunk first]]")
+    await run_turn(session, "[[chunk first]]")
     await session.restart(continue_conversation=True)
     await until(session, lambda s: s.worker(worker.id).state is WorkerState.ACTIVE)
     again = session.snapshot.worker(worker.id)
@@ -289,56 +303,58 @@ async def test_a_restarted_agent_continues_its_conversation_or_starts_a_new_one(
     assert await local_server.text(session) == "first"
 
 
-async def test_an_agent_that_cannot_resume_gets_a_recap_of_its_conversation(local_server: QuietHouse) -> None:
-    local_server.define("forgetful", {"agent": {"initialize": {"agentCapabilities": {}}}})
+async def test_an_agent_that_cannot_resume_gets_a_recap_of_its_conversation(
+    local_server: ServerWithoutWeb,
+) -> None:
+    local_server.define_agent("forgetful", {"agent": {"initialize": {"agentCapabilities": {}}}})
     session = await local_server.session()
     worker = await local_server.agent(session, "forgetful")
-    await turn(session, "remember [[chunk blue]]")
+    await run_turn(session, "remember [[chunk blue]]")
     await session.restart(continue_conversation=True)
     await until(session, lambda s: s.worker(worker.id).state is WorkerState.ACTIVE)
-    await turn(session, "[[chunk again]]")
+    await run_turn(session, "[[chunk again]]")
     assert "remember" in prompts_in(local_server.journal)[-1]
     assert "Assistant: blue" in prompts_in(local_server.journal)[-1]
     assert (await local_server.facts(session, "user_prompt"))[-1].text == "[[chunk again]]"
-    await turn(session, "[[chunk third]]")
+    await run_turn(session, "[[chunk third]]")
     assert prompts_in(local_server.journal)[-1] == "[[chunk third]]"
 
 
-async def test_a_crashed_agent_is_restarted_automatically_three_times(local_server: QuietHouse) -> None:
-    local_server.define("phoenix", {}, restart=True)
+async def test_a_crashed_agent_is_restarted_automatically_three_times(local_server: ServerWithoutWeb) -> None:
+    local_server.define_agent("phoenix", {}, restart=True)
     session = await local_server.session()
     worker = await local_server.agent(session, "phoenix")
     for run in (1, 2, 3):
-        await say(session, "[[crash]]")
+        await send_prompt(session, "[[crash]]")
         await until(session, partial(_is_active, worker_id=worker.id, run=run + 1))
-    await say(session, "[[crash]]")
+    await send_prompt(session, "[[crash]]")
     await until(session, lambda s: s.worker(worker.id).state is WorkerState.FAILED)
     assert session.snapshot.worker(worker.id).run == 4
     assert len([r for r in read_journal(local_server.journal) if r["dir"] == "note"]) == 4
 
 
 async def test_automatic_restarts_of_an_agent_are_counted_across_restarts_of_the_server(
-    closed_server: QuietHouse,
+    closed_server: ServerWithoutWeb,
 ) -> None:
-    closed_server.define("phoenix", {}, restart=True)
+    closed_server.define_agent("phoenix", {}, restart=True)
     async with closed_server.open() as local_server:
         session = await local_server.session()
         worker = await local_server.agent(session, "phoenix")
         for run in (1, 2):
-            await say(session, "[[crash]]")
+            await send_prompt(session, "[[crash]]")
             await until(session, partial(_is_active, worker_id=worker.id, run=run + 1))
     async with closed_server.open() as local_server:
         session = await local_server.sessions.get(session.id)
-        await say(session, "[[crash]]")
+        await send_prompt(session, "[[crash]]")
         await until(session, partial(_is_active, worker_id=worker.id, run=4))
-        await say(session, "[[crash]]")
+        await send_prompt(session, "[[crash]]")
         await until(session, lambda s: s.worker(worker.id).state is WorkerState.FAILED)
         assert session.snapshot.worker(worker.id).run == 4
 
 
 @pytest.mark.parametrize("kind", ["acp", "pty"])
 async def test_the_next_server_restarts_a_crashed_agent_when_the_first_was_killed_before_it_could(
-    closed_server: QuietHouse, kind: str
+    closed_server: ServerWithoutWeb, kind: str
 ) -> None:
     if kind == "pty":
         closed_server.registry.add("scripted", {"name": "Cat", "kind": "pty", "command": ["cat"]})
@@ -359,30 +375,30 @@ async def test_the_next_server_restarts_a_crashed_agent_when_the_first_was_kille
 
 
 async def test_a_session_whose_first_agent_always_crashes_ends_after_the_last_automatic_restart(
-    local_server: QuietHouse,
+    local_server: ServerWithoutWeb,
 ) -> None:
-    local_server.define("phoenix", {}, restart=True)
+    local_server.define_agent("phoenix", {}, restart=True)
     session = await local_server.session("phoenix")
-    worker = first_agent(session.snapshot)
+    worker = primary_agent(session.snapshot)
     for run in (1, 2, 3, 4):
         await until(session, partial(_is_active, worker_id=worker.id, run=run))
         assert session.snapshot.status is SessionStatus.ACTIVE
-        await say(session, "[[crash]]")
+        await send_prompt(session, "[[crash]]")
     await until(session, lambda s: s.status is SessionStatus.ERROR)
     assert not session.snapshot.live
 
 
 async def test_an_agent_that_crashed_too_often_is_not_restarted_by_the_next_server(
-    closed_server: QuietHouse,
+    closed_server: ServerWithoutWeb,
 ) -> None:
-    closed_server.define("phoenix", {}, restart=True)
+    closed_server.define_agent("phoenix", {}, restart=True)
     async with closed_server.open() as local_server:
         session = await local_server.session()
         worker = await local_server.agent(session, "phoenix")
         for run in (1, 2, 3):
-            await say(session, "[[crash]]")
+            await send_prompt(session, "[[crash]]")
             await until(session, partial(_is_active, worker_id=worker.id, run=run + 1))
-        await say(session, "[[crash]]")
+        await send_prompt(session, "[[crash]]")
         await until(session, lambda s: s.worker(worker.id).state is WorkerState.FAILED)
         assert not session.snapshot.live
     async with closed_server.open() as local_server:
@@ -392,42 +408,42 @@ async def test_an_agent_that_crashed_too_often_is_not_restarted_by_the_next_serv
 
 
 async def test_a_new_session_continues_the_last_conversation_of_its_directory(
-    local_server: QuietHouse,
+    local_server: ServerWithoutWeb,
 ) -> None:
     first = await local_server.session("scripted")
-    await until(first, lambda s: first_agent(s).state is WorkerState.ACTIVE)
-    before = first.snapshot.conversations[first_agent(first.snapshot).id].acp_session_id
-    await turn(first, "[[chunk hello]]")
+    await until(first, lambda s: primary_agent(s).state is WorkerState.ACTIVE)
+    before = first.snapshot.conversations[primary_agent(first.snapshot).id].acp_session_id
+    await run_turn(first, "[[chunk hello]]")
     await first.end(SessionStatus.COMPLETED, "user_request")
     second = await local_server.session("scripted", continue_conversation=True)
-    await until(second, lambda s: first_agent(s).state is WorkerState.ACTIVE)
+    await until(second, lambda s: primary_agent(s).state is WorkerState.ACTIVE)
     facts = await local_server.facts(second, "agent_session")
     assert [(fact.how, fact.acp_session_id) for fact in facts] == [("continue", before), ("resume", before)]
     third = await local_server.session("scripted")
-    await until(third, lambda s: first_agent(s).state is WorkerState.ACTIVE)
+    await until(third, lambda s: primary_agent(s).state is WorkerState.ACTIVE)
     assert [fact.how for fact in await local_server.facts(third, "agent_session")] == ["new"]
 
 
 async def test_an_agent_that_ends_with_exit_code_0_has_exited_and_can_be_restarted(
-    local_server: QuietHouse,
+    local_server: ServerWithoutWeb,
 ) -> None:
     session = await local_server.session()
     worker = await local_server.agent(session)
-    await say(session, "[[answer]] [[exit code=0]]")
+    await send_prompt(session, "[[answer]] [[exit code=0]]")
     snapshot = await until(session, lambda s: not s.worker(worker.id).alive)
     assert (snapshot.worker(worker.id).state, snapshot.worker(worker.id).exit_code) == (WorkerState.EXITED, 0)
     await session.restart_worker(worker.id)
     await until(session, lambda s: _is_active(s, worker.id, 2))
 
 
-async def test_a_purge_during_a_turn_does_not_disturb_another_session(local_server: QuietHouse) -> None:
+async def test_a_purge_during_a_turn_does_not_disturb_another_session(local_server: ServerWithoutWeb) -> None:
     session, other = await local_server.session("scripted"), await local_server.session("scripted")
-    await say(session, "[[stream n=1000 delay=0.001]]")
-    await say(other, "[[stream n=100 delay=0.005]] [[chunk ' the end']]")
-    await until(session, lambda s: first_agent(s).state is WorkerState.ACTIVE)
+    await send_prompt(session, "[[stream n=1000 delay=0.001]]")
+    await send_prompt(other, "[[stream n=100 delay=0.005]] [[chunk ' the end']]")
+    await until(session, lambda s: primary_agent(s).state is WorkerState.ACTIVE)
     await session.end(SessionStatus.CANCELLED, "cancelled")
     await local_server.sessions.purge(session.id)
     with pytest.raises(NotFound):
         await local_server.sessions.get(session.id)
-    await until(other, lambda s: first_agent(s).activity is Activity.IDLE and not s.queue.items)
+    await until(other, lambda s: primary_agent(s).activity is Activity.IDLE and not s.queue.items)
     assert (await local_server.text(other)).endswith(" the end")

@@ -12,23 +12,25 @@ from bullpen.domain.errors import Invalid
 from bullpen.domain.ids import new_id
 from bullpen.domain.states import WorkerState
 from bullpen.sessions.session import Session
-from support.quiet_house import QuietHouse, until
 from support.repositories import Repo
+from support.server_without_web import ServerWithoutWeb, until
 
 
 @pytest.fixture
-def repo(local_server: QuietHouse) -> Repo:
+def repo(local_server: ServerWithoutWeb) -> Repo:
     return Repo(local_server.workspace)
 
 
-async def add_worker(local_server: QuietHouse, session: Session, type: str, path: str | None = None) -> str:
+async def add_worker(
+    local_server: ServerWithoutWeb, session: Session, type: str, path: str | None = None
+) -> str:
     order = AddWorker(worker_id=new_id(), type=type, workspace=str(local_server.workspace), file_path=path)
     await session.add_worker(order)
     await until(session, lambda s: s.worker(order.worker_id).state is not WorkerState.SPAWNING)
     return order.worker_id
 
 
-async def wait_for_fact(local_server: QuietHouse, session: Session, type: str, **values: Any) -> Any:
+async def wait_for_fact(local_server: ServerWithoutWeb, session: Session, type: str, **values: Any) -> Any:
     """Wait until the newest fact of a type has these values, and return it."""
 
     def matches(fact: Any) -> bool:
@@ -38,7 +40,7 @@ async def wait_for_fact(local_server: QuietHouse, session: Session, type: str, *
 
 
 async def wait_for_newest(
-    local_server: QuietHouse, session: Session, type: str, matches: Callable[[Any], bool]
+    local_server: ServerWithoutWeb, session: Session, type: str, matches: Callable[[Any], bool]
 ) -> Any:
     """Wait until the newest fact of a type matches, and return it."""
     async with asyncio.timeout(60):
@@ -52,7 +54,7 @@ async def wait_for_newest(
 
 
 async def test_a_diff_worker_follows_files_the_index_and_commits(
-    local_server: QuietHouse, repo: Repo
+    local_server: ServerWithoutWeb, repo: Repo
 ) -> None:
     session = await local_server.session()
     worker = await add_worker(local_server, session, "diff")
@@ -74,14 +76,16 @@ async def test_a_diff_worker_follows_files_the_index_and_commits(
     assert session.snapshot.worker(worker).state is WorkerState.TERMINATED
 
 
-async def test_a_diff_worker_outside_a_repository_fails_with_the_reason(local_server: QuietHouse) -> None:
+async def test_a_diff_worker_outside_a_repository_fails_with_the_reason(
+    local_server: ServerWithoutWeb,
+) -> None:
     session = await local_server.session()
     worker = await add_worker(local_server, session, "diff")
     snapshot = await until(session, lambda s: s.worker(worker).state is WorkerState.FAILED)
     assert "not in a git repository" in str(snapshot.worker(worker).error)
 
 
-async def test_a_restart_of_the_server_records_no_change_twice(closed_server: QuietHouse) -> None:
+async def test_a_restart_of_the_server_records_no_change_twice(closed_server: ServerWithoutWeb) -> None:
     async with closed_server.open() as local_server:
         repo = Repo(local_server.workspace)
         repo.write("readme.txt", "changed\n")
@@ -98,7 +102,7 @@ async def test_a_restart_of_the_server_records_no_change_twice(closed_server: Qu
         assert len(await local_server.facts(session, "worker_ready")) == 1
 
 
-async def test_a_document_worker_follows_its_file(local_server: QuietHouse) -> None:
+async def test_a_document_worker_follows_its_file(local_server: ServerWithoutWeb) -> None:
     session = await local_server.session()
     file = Path(local_server.workspace, "notes", "today.md")
     worker = await add_worker(local_server, session, "markdown", "notes/today.md")
@@ -118,7 +122,7 @@ async def test_a_document_worker_follows_its_file(local_server: QuietHouse) -> N
     await session.end_worker(worker, "enough")
 
 
-async def test_a_document_worker_without_a_path_is_refused(local_server: QuietHouse) -> None:
+async def test_a_document_worker_without_a_path_is_refused(local_server: ServerWithoutWeb) -> None:
     session = await local_server.session()
     with pytest.raises(Invalid, match="filePath"):
         await add_worker(local_server, session, "markdown")

@@ -26,7 +26,7 @@ from bullpen.wire.browser import encode_event, read_event
 from bullpen.wire.event_lines import event_line, read_line
 from bullpen.wire.json import decode
 from bullpen.wire.redaction import Redaction
-from support.quiet_house import QuietHouse
+from support.server_without_web import ServerWithoutWeb
 from web.test_hostile_zips import IMAGE, PIXEL, SESSION, WORKER, event, recording, zipped
 
 START_NS = 1_767_225_600_000_000_000  # time of the first byte of the terminal
@@ -48,7 +48,7 @@ def two_segments() -> dict[str, bytes]:
 
 
 async def import_files(
-    local_server: QuietHouse, files: dict[str, bytes], session_id: str = SESSION
+    local_server: ServerWithoutWeb, files: dict[str, bytes], session_id: str = SESSION
 ) -> ImportedSession:
     file, unpacked = local_server.home / "in.zip", local_server.home / "unpacked"
     file.write_bytes(zipped(files))
@@ -56,7 +56,7 @@ async def import_files(
 
 
 async def exported(
-    local_server: QuietHouse, format: Format, *secrets: str, worker: str | None = None
+    local_server: ServerWithoutWeb, format: Format, *secrets: str, worker: str | None = None
 ) -> bytes:
     session = await local_server.sessions.get(SESSION)
     export = SessionExport(session.snapshot, local_server.sessions.services, Redaction(secrets))
@@ -78,7 +78,7 @@ def lines(cast: bytes) -> list[Any]:
     return [json.loads(line) for line in cast.splitlines()]
 
 
-async def test_an_imported_session_is_exported_again_byte_for_byte(local_server: QuietHouse) -> None:
+async def test_an_imported_session_is_exported_again_byte_for_byte(local_server: ServerWithoutWeb) -> None:
     files = two_segments()
     taken = await import_files(local_server, files)
     assert taken == ImportedSession(id=SESSION, session_id=SESSION, title="recorded", workers=1, notes=[])
@@ -94,7 +94,7 @@ async def test_an_imported_session_is_exported_again_byte_for_byte(local_server:
 
 
 async def test_the_files_of_an_export_are_in_the_order_in_which_a_player_reads_them(
-    local_server: QuietHouse,
+    local_server: ServerWithoutWeb,
 ) -> None:
     files = two_segments()
     await import_files(local_server, files)
@@ -103,7 +103,7 @@ async def test_the_files_of_an_export_are_in_the_order_in_which_a_player_reads_t
     assert list(unzipped(await exported(local_server, "zip"))) == expected
 
 
-async def test_a_cast_has_the_output_of_a_terminal_with_its_times(local_server: QuietHouse) -> None:
+async def test_a_cast_has_the_output_of_a_terminal_with_its_times(local_server: ServerWithoutWeb) -> None:
     await import_files(local_server, two_segments())
     for worker in (None, WORKER):
         header, *entries = lines(await exported(local_server, "cast", worker=worker))
@@ -119,7 +119,7 @@ async def test_a_cast_has_the_output_of_a_terminal_with_its_times(local_server: 
 
 
 async def test_a_terminal_agent_has_a_recording_of_its_terminal_and_an_acp_agent_has_none(
-    local_server: QuietHouse,
+    local_server: ServerWithoutWeb,
 ) -> None:
     def agent(seq: int, worker: str, kind: str) -> bytes:
         data = {"workerType": "agent", "name": kind, "workspace": "/", "run": 1, "agentKind": kind}
@@ -137,7 +137,7 @@ async def test_a_terminal_agent_has_a_recording_of_its_terminal_and_an_acp_agent
     assert {name.split("/")[1].split(".")[0] for name in names if name.startswith("terminals")} == {WORKER}
 
 
-async def test_a_markdown_export_has_every_event_in_order(local_server: QuietHouse) -> None:
+async def test_a_markdown_export_has_every_event_in_order(local_server: ServerWithoutWeb) -> None:
     await import_files(local_server, recording())
     assert (await exported(local_server, "markdown")).decode() == (
         "\n# recorded\n\n2026-01-01T00:00:00.000Z in `/tmp`\n"
@@ -147,7 +147,7 @@ async def test_a_markdown_export_has_every_event_in_order(local_server: QuietHou
     )
 
 
-async def test_no_export_format_contains_a_secret(local_server: QuietHouse) -> None:
+async def test_no_export_format_contains_a_secret(local_server: ServerWithoutWeb) -> None:
     await import_files(local_server, two_segments())
     secrets = (r"sk-\w+", "recorded", "/tmp")
     out = unzipped(await exported(local_server, "zip", *secrets))
@@ -166,7 +166,7 @@ async def test_no_export_format_contains_a_secret(local_server: QuietHouse) -> N
     assert out["events.jsonl"].count(b"\n") == 5
 
 
-async def test_a_session_that_was_active_is_completed_by_its_import(local_server: QuietHouse) -> None:
+async def test_a_session_that_was_active_is_completed_by_its_import(local_server: ServerWithoutWeb) -> None:
     files = recording()
     first_events = files["events.jsonl"].splitlines(keepends=True)[:3]
     files["events.jsonl"] = b"".join(first_events)
@@ -250,7 +250,7 @@ def spawning(seq: int, worker: str, run: int = 1) -> bytes:
     ],
 )
 async def test_an_inconsistent_recording_is_refused_and_leaves_no_files(
-    local_server: QuietHouse, files: dict[str, bytes], error: type[BullpenError], message: str
+    local_server: ServerWithoutWeb, files: dict[str, bytes], error: type[BullpenError], message: str
 ) -> None:
     with pytest.raises(error) as refused:
         await import_files(local_server, files)
@@ -262,7 +262,7 @@ async def test_an_inconsistent_recording_is_refused_and_leaves_no_files(
     assert (await import_files(local_server, recording())).workers == 1
 
 
-def leftover_files(local_server: QuietHouse) -> list[Path]:
+def leftover_files(local_server: ServerWithoutWeb) -> list[Path]:
     """Return the files that an import has written."""
     directories = (
         local_server.home / "spool",
@@ -272,7 +272,9 @@ def leftover_files(local_server: QuietHouse) -> list[Path]:
     return [path for directory in directories for path in directory.rglob("*") if path.is_file()]
 
 
-async def test_a_worker_may_have_as_many_runs_as_there_are_spawning_events(local_server: QuietHouse) -> None:
+async def test_a_worker_may_have_as_many_runs_as_there_are_spawning_events(
+    local_server: ServerWithoutWeb,
+) -> None:
     exited = event(3, "worker_failed", WORKER, error="x")
     files = recording_with(events=events(spawning(2, WORKER, 2), exited), metadata=metadata(lastSeq=3))
     assert (await import_files(local_server, files)).workers == 1
@@ -280,14 +282,16 @@ async def test_a_worker_may_have_as_many_runs_as_there_are_spawning_events(local
 
 @pytest.mark.parametrize("session_id", ["../up", "other"])
 async def test_a_recording_is_imported_under_its_own_id_only(
-    local_server: QuietHouse, session_id: str
+    local_server: ServerWithoutWeb, session_id: str
 ) -> None:
     with pytest.raises(Invalid) as refused:
         await import_files(local_server, recording_with(metadata=metadata(id="../up")), session_id)
     assert str(refused.value) == f"this is not the recording of session {session_id}"
 
 
-async def test_a_second_import_of_a_session_is_refused_and_changes_nothing(local_server: QuietHouse) -> None:
+async def test_a_second_import_of_a_session_is_refused_and_changes_nothing(
+    local_server: ServerWithoutWeb,
+) -> None:
     await import_files(local_server, recording())
     before = await exported(local_server, "zip")
     (local_server.home / "unpacked").rename(local_server.home / "old")
@@ -299,7 +303,7 @@ async def test_a_second_import_of_a_session_is_refused_and_changes_nothing(local
 
 @pytest.mark.parametrize("with_files", [True, False])
 async def test_an_import_that_the_database_refuses_leaves_no_files(
-    local_server: QuietHouse, monkeypatch: pytest.MonkeyPatch, with_files: bool
+    local_server: ServerWithoutWeb, monkeypatch: pytest.MonkeyPatch, with_files: bool
 ) -> None:
     files = {name: data for name, data in recording().items() if with_files or "/" not in name}
 
@@ -314,7 +318,7 @@ async def test_an_import_that_the_database_refuses_leaves_no_files(
     assert SESSION not in local_server.sessions.imported_ids
 
 
-async def test_an_imported_session_can_be_read_after_a_restart(closed_server: QuietHouse) -> None:
+async def test_an_imported_session_can_be_read_after_a_restart(closed_server: ServerWithoutWeb) -> None:
     async with closed_server.open():
         await import_files(closed_server, two_segments())
         first = await exported(closed_server, "zip")

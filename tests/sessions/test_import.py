@@ -10,7 +10,7 @@ from bullpen.domain.events import SessionImported, SessionStart
 from bullpen.domain.records import Repository
 from bullpen.domain.states import WorkerState
 from bullpen.sessions.importing import NAMESPACE, ImportedSession, ImportResult, SkippedEntry, import_sessions
-from support.quiet_house import QuietHouse
+from support.server_without_web import ServerWithoutWeb
 
 UUID = "0123abcd-0123-4567-89ab-0123456789ab"
 
@@ -25,19 +25,19 @@ def entry(id: str, directory: Path, *workers: dict[str, Any], **more: Any) -> di
     return {**fields, "workers": list(workers), **more}
 
 
-async def import_entries(local_server: QuietHouse, *entries: Any) -> ImportResult:
+async def import_entries(local_server: ServerWithoutWeb, *entries: Any) -> ImportResult:
     return await import_sessions(local_server.sessions, local_server.records, entries)
 
 
 @pytest.fixture
-def directory(local_server: QuietHouse) -> Path:
+def directory(local_server: ServerWithoutWeb) -> Path:
     directory = local_server.workspace / "project"
     directory.mkdir()
     return directory
 
 
 async def test_a_session_is_imported_with_its_workers_as_exited(
-    local_server: QuietHouse, directory: Path
+    local_server: ServerWithoutWeb, directory: Path
 ) -> None:
     agent = worker("a", agentId="scripted")
     saved = entry(UUID, directory, agent, worker(UUID, "terminal", name="bad\nname", agentId="scripted"))
@@ -65,7 +65,7 @@ async def test_a_session_is_imported_with_its_workers_as_exited(
 
 
 async def test_a_session_is_imported_once_with_an_id_derived_from_its_old_one(
-    local_server: QuietHouse, directory: Path
+    local_server: ServerWithoutWeb, directory: Path
 ) -> None:
     (taken,) = (await import_entries(local_server, entry("one", directory))).taken
     assert taken.session_id == str(uuid.uuid5(NAMESPACE, "/one"))
@@ -75,7 +75,7 @@ async def test_a_session_is_imported_once_with_an_id_derived_from_its_old_one(
 
 
 async def test_an_entry_that_cannot_be_imported_is_reported_and_the_others_are_imported(
-    local_server: QuietHouse, directory: Path
+    local_server: ServerWithoutWeb, directory: Path
 ) -> None:
     missing = local_server.workspace / "gone"
     imported = await import_entries(
@@ -88,7 +88,7 @@ async def test_an_entry_that_cannot_be_imported_is_reported_and_the_others_are_i
 
 
 async def test_differences_between_an_entry_and_its_session_are_reported_as_notes(
-    local_server: QuietHouse, directory: Path
+    local_server: ServerWithoutWeb, directory: Path
 ) -> None:
     workers = [worker("a", agentId="lost"), worker("b", "toaster"), worker("c", "toaster", name="")]
     (taken,) = (
@@ -106,7 +106,7 @@ async def test_differences_between_an_entry_and_its_session_are_reported_as_note
 
 
 async def test_the_repository_of_a_worktree_session_is_found_by_id_or_by_path(
-    local_server: QuietHouse, directory: Path
+    local_server: ServerWithoutWeb, directory: Path
 ) -> None:
     for id, path in (("other", local_server.workspace), ("repo", directory)):
         await local_server.records.add_repository(

@@ -12,7 +12,7 @@ from bullpen.domain.states import SessionStatus
 from bullpen.sessions.presence import AttentiveViewers, ViewerPresence
 from bullpen.sessions.session import Session
 from bullpen.sessions.tasks import BackgroundTasks
-from support.quiet_house import QuietHouse, until
+from support.server_without_web import ServerWithoutWeb, until
 
 SHORT_SECONDS = 0.05
 
@@ -41,13 +41,13 @@ async def timers(monkeypatch: pytest.MonkeyPatch) -> RecordedTimers:
 
 
 @pytest.fixture
-async def viewers(local_server: QuietHouse) -> AsyncIterator[ViewerPresence]:
+async def viewers(local_server: ServerWithoutWeb) -> AsyncIterator[ViewerPresence]:
     async with BackgroundTasks() as tasks:
         yield ViewerPresence(tasks)
 
 
 @pytest.fixture
-async def session(local_server: QuietHouse) -> Session:
+async def session(local_server: ServerWithoutWeb) -> Session:
     return await local_server.session(on_last_disconnect="terminate")
 
 
@@ -88,7 +88,7 @@ async def test_a_viewer_that_announces_its_leaving_ends_the_session_earlier(
 
 
 async def test_a_session_without_terminate_stays_active_without_viewers(
-    viewers: ViewerPresence, local_server: QuietHouse, timers: RecordedTimers
+    viewers: ViewerPresence, local_server: ServerWithoutWeb, timers: RecordedTimers
 ) -> None:
     kept = await local_server.session()
     with viewers.viewing(kept):

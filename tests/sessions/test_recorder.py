@@ -13,9 +13,9 @@ from bullpen.log.replay import ReplayPlayer
 from bullpen.sessions import recorder as recorder_module
 from bullpen.sessions.recorder import SessionRecorder
 from bullpen.wire.browser import session_json
-from support.quiet_house import QuietHouse
+from support.sample_events import error_draft
 from support.server import Server
-from support.stories import said
+from support.server_without_web import ServerWithoutWeb
 
 
 async def wait_until_recorded(server: Server, session_id: str, head: int) -> Path:
@@ -107,7 +107,7 @@ async def test_a_damaged_recording_can_be_rebuilt(server: Server) -> None:
 
 
 async def test_the_metadata_of_a_busy_session_are_written_once_per_round(
-    local_server: QuietHouse, monkeypatch: pytest.MonkeyPatch
+    local_server: ServerWithoutWeb, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(recorder_module, "PAUSE_SECONDS", 3600.0)
     recordings = local_server.sessions.services.recordings
@@ -123,25 +123,25 @@ async def test_the_metadata_of_a_busy_session_are_written_once_per_round(
     running = asyncio.ensure_future(SessionRecorder(local_server.sessions, local_server.records).run())
     async with asyncio.timeout(30):
         while not written:
-            await session.log.append([said("one")])
+            await session.log.append([error_draft("one")])
         for _ in range(100):
-            await session.log.append([said("one more")])
+            await session.log.append([error_draft("one more")])
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
     assert len(written) == 1
 
 
 async def test_events_from_memory_are_recorded_like_events_from_the_database(
-    local_server: QuietHouse,
+    local_server: ServerWithoutWeb,
 ) -> None:
     session = await local_server.session()
     recordings = local_server.sessions.services.recordings
-    await session.log.append([said("before the follower")])
+    await session.log.append([error_draft("before the follower")])
     follower = session.log.follow(session.log.head)
     running = asyncio.ensure_future(SessionRecorder(local_server.sessions, local_server.records).run())
     async with asyncio.timeout(30):
         for number in range(30):
-            await session.log.append([said(f"{number} ☃")])
+            await session.log.append([error_draft(f"{number} ☃")])
         while recordings.last_seq(session.id) < session.log.head:
             await asyncio.sleep(0.01)
     running.cancel()

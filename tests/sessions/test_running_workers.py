@@ -14,12 +14,12 @@ from bullpen.domain.states import SessionStatus, WorkerState
 from bullpen.sessions.session import Session
 from bullpen.sessions.startup import resume_sessions
 from bullpen.workers.children import ChildHandle
-from support.quiet_house import QuietHouse, first_agent, say, turn, until
+from support.server_without_web import ServerWithoutWeb, primary_agent, run_turn, send_prompt, until
 
 STUBBORN = {"agent": {"ignore_term": True, "ignore_eof": True, "on_cancel": "ignore"}}
 
 
-async def start_terminal(local_server: QuietHouse, session: Session) -> Worker:
+async def start_terminal(local_server: ServerWithoutWeb, session: Session) -> Worker:
     order = AddWorker(worker_id=new_id(), type="terminal", workspace=str(local_server.workspace))
     worker = await session.add_worker(order)
     await until(session, lambda s: s.worker(worker.id).state is WorkerState.ACTIVE)
@@ -33,7 +33,7 @@ async def wait_until(condition: Callable[[], bool]) -> None:
 
 
 async def test_a_worker_may_be_stopped_at_the_moment_it_ends(
-    local_server: QuietHouse, monkeypatch: pytest.MonkeyPatch
+    local_server: ServerWithoutWeb, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session = await local_server.session()
     worker = await start_terminal(local_server, session)
@@ -59,9 +59,9 @@ async def test_a_worker_may_be_stopped_at_the_moment_it_ends(
 
 
 async def test_a_keeper_that_dies_while_a_stray_is_ended_does_not_disturb_other_sessions(
-    closed_server: QuietHouse,
+    closed_server: ServerWithoutWeb,
 ) -> None:
-    closed_server.define("stubborn", STUBBORN)
+    closed_server.define_agent("stubborn", STUBBORN)
     async with closed_server.open() as local_server:
         session = await local_server.session()
         worker = await local_server.agent(session, "stubborn")
@@ -80,10 +80,10 @@ async def test_a_keeper_that_dies_while_a_stray_is_ended_does_not_disturb_other_
 
 
 async def test_a_session_created_while_earlier_sessions_are_resumed_starts_once(
-    closed_server: QuietHouse,
+    closed_server: ServerWithoutWeb,
 ) -> None:
     """A client that waits for a restarting server may send a request immediately after its start."""
-    closed_server.define()
+    closed_server.define_agent()
     async with closed_server.open() as local_server:
         local_server.sessions.workers_resumed.clear()
         making = asyncio.create_task(local_server.session("scripted"))
@@ -91,21 +91,21 @@ async def test_a_session_created_while_earlier_sessions_are_resumed_starts_once(
         assert not making.done(), "two readers would read the output of its agent"
         await resume_sessions(local_server.sessions, local_server.records)
         session = await making
-        await until(session, lambda s: first_agent(s).state == "active")
-        await turn(session, "[[stream n=5]]")
+        await until(session, lambda s: primary_agent(s).state == "active")
+        await run_turn(session, "[[stream n=5]]")
         assert await local_server.text(session) == "<0><1><2><3><4>"
 
 
 async def test_a_process_of_an_earlier_run_is_ended_while_the_next_run_continues(
-    closed_server: QuietHouse,
+    closed_server: ServerWithoutWeb,
 ) -> None:
     """The first run ignored its stop, the worker was restarted, and then the server was restarted."""
-    closed_server.define("stubborn", STUBBORN)
+    closed_server.define_agent("stubborn", STUBBORN)
     closed_server.set(BULLPEN_CANCEL_GRACE="1")
     async with closed_server.open() as local_server:
         session = await local_server.session()
         worker = await local_server.agent(session, "stubborn")
-        await say(session, "[[wait_cancel]] [[silent]]")
+        await send_prompt(session, "[[wait_cancel]] [[silent]]")
         await session.cancel_turn(worker.id, "ada")
         await until(session, lambda s: s.worker(worker.id).state is WorkerState.FAILED)
         await session.restart_worker(worker.id)

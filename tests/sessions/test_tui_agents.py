@@ -8,25 +8,25 @@ from typing import Any
 
 from support.pictures import png
 from support.server import Server
-from support.talk import SECONDS, define_scripted
-from support.tui import SIGNS, TuiTalk, define_tui, journal_of
+from support.session_client import SECONDS, define_scripted
+from support.tui_session_client import SCREEN_PATTERNS, TuiSessionClient, define_tui, journal_of
 
 
-async def begin(server: Server, plain: bool = False, **more: Any) -> tuple[TuiTalk, Path]:
+async def begin(server: Server, plain: bool = False, **more: Any) -> tuple[TuiSessionClient, Path]:
     journal = await define_tui(server, plain=plain, **more)
-    return await TuiTalk.begin(server), journal
+    return await TuiSessionClient.begin(server), journal
 
 
 async def test_the_activity_of_a_terminal_agent_is_detected_on_its_screen(server: Server) -> None:
     talk, _ = await begin(server)
     await talk.prompt("[[work 0.8]] [[ask]] [[work 4]]")  # long enough to be detected
-    asks = await talk.does("asking")
+    asks = await talk.wait_for_activity("asking")
     assert "Allow this? (y/n)" in asks["data"]["why"]
     worker = await talk.worker()
     assert (worker["activity"], worker["activitySince"]) == ("asking", asks["timestamp"])
-    await talk.types("y")
-    end = await talk.seen("turn_end", stopReason="end_turn")
-    await talk.does("idle", after=end["seq"] - 1)
+    await talk.type("y")
+    end = await talk.wait_for_event("turn_end", stopReason="end_turn")
+    await talk.wait_for_activity("idle", after=end["seq"] - 1)
     changes = [e["data"] for e in await talk.events() if e["type"] == "worker_activity"]
     assert [each["activity"] for each in changes][-4:] == ["active", "asking", "active", "idle"]
     assert changes[-4]["why"] == "a prompt was sent"
@@ -39,13 +39,13 @@ async def test_acp_agents_terminal_agents_and_shells_are_workers_of_one_session(
     await define_scripted(server)
     body = {"type": "agent", "agentId": "scripted", "role": "acp"}
     await server.call("POST", f"{talk.path}/workers", 201, json=body)
-    await talk.seen("agent_session", how="new")
+    await talk.wait_for_event("agent_session", how="new")
     shell = await server.new_terminal(talk.id, role="shell")
     for role, text in (("tui", "[[work 0.2]]"), ("acp", "[[chunk hello]]")):
-        assert (await talk.ask(text, role=role))["role"] == role
+        assert (await talk.run_turn(text, role=role))["role"] == role
     async with server.socket(f"/ws/session/{talk.id}/worker/{shell['id']}") as ws:
         await ws.send(json.dumps({"type": "input", "data": "exit 3\r"}))
-        assert (await talk.seen("worker_exited", exitCode=3))["role"] == "shell"
+        assert (await talk.wait_for_event("worker_exited", exitCode=3))["role"] == "shell"
     workers = (await server.call("GET", f"{talk.path}/workers"))["workers"]
     assert [(each["role"], each["state"]) for each in workers] == [
         ("tui", "active"),
@@ -60,11 +60,11 @@ async def test_acp_agents_terminal_agents_and_shells_are_workers_of_one_session(
 
 async def test_the_activity_of_an_agent_without_screen_patterns_follows_its_output(server: Server) -> None:
     talk, _ = await begin(server, plain=True)
-    assert (await talk.does("idle"))["data"]["why"] == "silent for 1 s"
-    await talk.types("[[write 4]]\r")
-    writes = await talk.does("active")
+    assert (await talk.wait_for_activity("idle"))["data"]["why"] == "silent for 1 s"
+    await talk.type("[[write 4]]\r")
+    writes = await talk.wait_for_activity("active")
     assert writes["data"]["why"] == "it writes"
-    await talk.does("idle", after=writes["seq"])
+    await talk.wait_for_activity("idle", after=writes["seq"])
 
 
 async def test_a_bell_or_a_notification_makes_a_terminal_agent_asking_until_a_user_types(
@@ -74,22 +74,22 @@ async def test_a_bell_or_a_notification_makes_a_terminal_agent_asking_until_a_us
     for step, why in (("bell", "it rang the bell"), ("notify All done", "it says “All done”")):
         before = (await talk.events())[-1]["seq"]
         await talk.prompt(f"[[{step}]]")
-        asks = await talk.does("asking", after=before)
+        asks = await talk.wait_for_activity("asking", after=before)
         assert asks["data"]["why"] == why
-        await talk.types("x")
-        await talk.does("idle", after=asks["seq"])
+        await talk.type("x")
+        await talk.wait_for_activity("idle", after=asks["seq"])
 
 
 async def test_a_terminal_agent_can_report_its_activity_itself(server: Server) -> None:
     talk, journal = await begin(server)
     await talk.prompt("[[claim asking may I?]] [[work 4]]")
-    asks = await talk.does("asking")
+    asks = await talk.wait_for_activity("asking")
     assert asks["data"]["why"] == "it says so: may I?"
     assert journal_of(journal, "claimed") == [204]
-    await talk.types("y")
-    working = await talk.does("active", after=asks["seq"])
+    await talk.type("y")
+    working = await talk.wait_for_activity("active", after=asks["seq"])
     assert "esc to interrupt" in working["data"]["why"]
-    await talk.seen("turn_end", stopReason="end_turn")
+    await talk.wait_for_event("turn_end", stopReason="end_turn")
 
 
 async def test_viewers_of_a_terminal_agent_receive_its_activity_and_viewers_of_a_shell_do_not(
@@ -126,7 +126,7 @@ async def test_a_long_text_with_many_lines_and_control_characters_arrives_as_one
     talk, journal = await begin(server)
     lines = [f"line {number} ☃ \tand more" for number in range(9000)]
     hostile = "\x1b[201~\rrm -rf /\r\x03\x04\x1b]0;x\x07\x9b31m"
-    await talk.ask("\n".join([*lines, hostile, "end"]))
+    await talk.run_turn("\n".join([*lines, hostile, "end"]))
     (prompt,) = journal_of(journal, "prompt")
     assert prompt == "\n".join([*lines, "[201~\nrm -rf /\n]0;x31m", "end"])
     (recorded,) = [e["data"]["text"] for e in await talk.events() if e["type"] == "user_prompt"]
@@ -136,9 +136,9 @@ async def test_a_long_text_with_many_lines_and_control_characters_arrives_as_one
 async def test_a_prompt_is_submitted_when_it_has_been_drawn_and_its_turn_ends_after_that(
     server: Server,
 ) -> None:
-    talk, journal = await begin(server, slow=True, signs={**SIGNS, "silence": SECONDS})
+    talk, journal = await begin(server, slow=True, signs={**SCREEN_PATTERNS, "silence": SECONDS})
     for text in ("first", "second"):
-        end = await talk.ask(text)
+        end = await talk.run_turn(text)
         assert end["data"]["stopReason"] == "end_turn"
         assert journal_of(journal, "prompt")[-1] == text
     assert journal_of(journal, "prompt") == ["first", "second"]
@@ -146,20 +146,20 @@ async def test_a_prompt_is_submitted_when_it_has_been_drawn_and_its_turn_ends_af
 
 async def test_silence_before_a_prompt_does_not_end_its_turn(server: Server) -> None:
     talk, journal = await begin(server, plain=True, signs={"silence": 4.0})
-    await talk.ask("[[hush 1]] [[write 0.5]]")
+    await talk.run_turn("[[hush 1]] [[write 0.5]]")
     assert journal_of(journal, "done") == ["end"]
 
 
 async def test_a_program_without_bracketed_paste_gets_its_own_key_for_a_new_line(server: Server) -> None:
     talk, journal = await begin(server, plain=True, keys={"newline": " / "})
-    await talk.ask("one\ntwo")
+    await talk.run_turn("one\ntwo")
     assert journal_of(journal, "prompt") == ["one / two"]
 
 
 async def test_an_image_of_a_prompt_is_stored_and_its_path_is_pasted(server: Server) -> None:
     talk, journal = await begin(server, keys={"image": "@{path}"})
     image = await server.call("POST", f"{talk.path}/images", 201, content=png())
-    await talk.ask("look at this", imageIds=[image["id"]])
+    await talk.run_turn("look at this", imageIds=[image["id"]])
     (prompt,) = journal_of(journal, "prompt")
     text, _, path = prompt.partition(" @")
     assert text == "look at this"
@@ -188,11 +188,11 @@ async def test_a_prompt_to_a_busy_terminal_agent_is_sent_when_it_is_idle(server:
     await talk.prompt("first [[work 1]] [[ask]]")
     second = await talk.prompt("second")
     assert second["queued"]
-    await talk.does("asking")
+    await talk.wait_for_activity("asking")
     assert journal_of(journal, "prompt") == ["first [[work 1]] [[ask]]"]
-    await talk.types("y")
-    start = await talk.seen("turn_start", promptId=second["promptId"])
-    await talk.seen("turn_end", after=start["seq"])
+    await talk.type("y")
+    start = await talk.wait_for_event("turn_start", promptId=second["promptId"])
+    await talk.wait_for_event("turn_end", after=start["seq"])
     assert journal_of(journal, "prompt") == ["first [[work 1]] [[ask]]", "second"]
     messages = (await server.call("GET", f"{talk.path}/messages"))["messages"]
     contents = [each["content"] for each in messages if each["role"] == "user"]
@@ -204,11 +204,11 @@ async def test_a_prompt_to_a_busy_terminal_agent_is_sent_when_it_is_idle(server:
 
 async def test_a_prompt_waits_until_a_starting_terminal_agent_is_idle(server: Server) -> None:
     journal = await define_tui(server)
-    talk = TuiTalk(server, await server.new_session(agentId="tui"))
+    talk = TuiSessionClient(server, await server.new_session(agentId="tui"))
     prompted = await talk.prompt("early")
     assert prompted["queued"]
-    start = await talk.seen("turn_start", promptId=prompted["promptId"])
-    await talk.seen("turn_end", after=start["seq"])
+    start = await talk.wait_for_event("turn_start", promptId=prompted["promptId"])
+    await talk.wait_for_event("turn_end", after=start["seq"])
     assert journal_of(journal, "prompt") == ["early"]
 
 
@@ -216,12 +216,12 @@ async def test_a_cancel_types_the_interrupt_key_and_nothing_when_the_agent_is_id
     talk, journal = await begin(server)
     await server.call("POST", f"{talk.path}/cancel", 204)
     await talk.prompt("[[work 60]]")
-    await talk.seen("notice_sent", method="submit")
+    await talk.wait_for_event("notice_sent", method="submit")
     async with asyncio.timeout(SECONDS):
         while not journal_of(journal, "prompt"):
             await asyncio.sleep(0.02)
     await server.call("POST", f"{talk.path}/cancel", 204)
-    await talk.seen("turn_end", stopReason="cancelled")
+    await talk.wait_for_event("turn_end", stopReason="cancelled")
     assert journal_of(journal, "done") == ["interrupted"]
     keys = [e["data"]["method"] for e in await talk.events() if e["type"] == "notice_sent"]
     assert keys == ["paste", "submit", "session/cancel"]
@@ -229,7 +229,7 @@ async def test_a_cancel_types_the_interrupt_key_and_nothing_when_the_agent_is_id
 
 async def test_a_restart_continues_the_conversation_or_starts_a_new_one(server: Server) -> None:
     talk, journal = await begin(server)
-    await talk.ask("hello")
+    await talk.run_turn("hello")
     await _restart(talk, continueConversation=True)
     await _restart(talk, continueConversation=False)
     first, again, anew = (arguments[2:] for arguments in journal_of(journal, "started"))
@@ -241,13 +241,13 @@ async def test_a_restart_continues_the_conversation_or_starts_a_new_one(server: 
 async def test_a_restart_continues_the_conversation_of_an_agent_that_was_never_seen_idle(
     server: Server,
 ) -> None:
-    signs = {"busy": SIGNS["busy"], "silence": 3600.0}
+    signs = {"busy": SCREEN_PATTERNS["busy"], "silence": 3600.0}
     journal = await define_tui(server, signs=signs)
-    talk = TuiTalk(server, await server.new_session(agentId="tui"))
-    await talk.seen("worker_ready")
-    await talk.listens(journal)
-    await talk.types("[[work 60]]\r")
-    await talk.does("active")
+    talk = TuiSessionClient(server, await server.new_session(agentId="tui"))
+    await talk.wait_for_event("worker_ready")
+    await talk.wait_until_listening(journal)
+    await talk.type("[[work 60]]\r")
+    await talk.wait_for_activity("active")
     assert "idle" not in await talk.activities()
     await server.call("POST", f"{talk.path}/restart", 200, json={"continueConversation": True})
     async with asyncio.timeout(SECONDS):
@@ -261,16 +261,16 @@ async def test_a_new_session_continues_the_last_conversation_of_a_terminal_agent
     server: Server,
 ) -> None:
     talk, journal = await begin(server)
-    await talk.ask("hello")
+    await talk.run_turn("hello")
     await server.call("DELETE", talk.path)
-    await TuiTalk.begin(server, continueConversation=True)
+    await TuiSessionClient.begin(server, continueConversation=True)
     first, again = (arguments[2:] for arguments in journal_of(journal, "started"))
     assert again == ["again", *first]
 
 
 async def test_an_agent_without_an_earlier_conversation_starts_a_new_one(server: Server) -> None:
     await define_tui(server)
-    await TuiTalk.begin(server, continueConversation=True)
+    await TuiSessionClient.begin(server, continueConversation=True)
     (arguments,) = journal_of(server.home.parent / "tui.journal", "started")
     assert "again" not in arguments
 
@@ -278,9 +278,9 @@ async def test_an_agent_without_an_earlier_conversation_starts_a_new_one(server:
 async def test_a_terminal_agent_that_crashes_fails_and_its_session_stays_active(server: Server) -> None:
     talk, _ = await begin(server)
     await talk.prompt("[[exit 3]]")
-    failed = await talk.seen("worker_failed")
+    failed = await talk.wait_for_event("worker_failed")
     assert failed["data"]["exitCode"] == 3
-    assert (await talk.seen("turn_end"))["data"]["stopReason"] == "error"
+    assert (await talk.wait_for_event("turn_end"))["data"]["stopReason"] == "error"
     assert (await server.call("GET", talk.path))["status"] == "active"
 
 
@@ -295,7 +295,7 @@ async def test_a_terminal_agent_that_is_not_installed_is_refused_with_its_instal
 
 async def test_the_mode_of_a_terminal_agent_cannot_be_set(server: Server) -> None:
     talk, journal = await begin(server)
-    await talk.ask("hello")
+    await talk.run_turn("hello")
     worker = await talk.worker()
     path = f"{talk.path}/workers/{worker['id']}/mode"
     await server.call("PUT", path, 409, json={"modeId": "plan"})
@@ -310,24 +310,24 @@ async def test_ending_a_terminal_agent_ends_its_program(server: Server) -> None:
     assert not Path(f"/proc/{worker['pid']}").exists()
 
 
-async def _restart(talk: TuiTalk, **body: Any) -> None:
+async def _restart(talk: TuiSessionClient, **body: Any) -> None:
     before = (await talk.events())[-1]["seq"]
     await talk.server.call("POST", f"{talk.path}/restart", 200, json=body)
-    await talk.does("idle", after=before)
+    await talk.wait_for_activity("idle", after=before)
 
 
 async def test_the_screen_of_a_run_shows_nothing_of_the_previous_run(server: Server) -> None:
-    talk, _ = await begin(server, stubborn=True)
+    talk, _ = await begin(server, ignore_signals=True)
     worker = await talk.worker()
     await talk.prompt("[[work 60]]")
-    await talk.does("active")
+    await talk.wait_for_activity("active")
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(
             server.http.post(f"{talk.path}/restart", json={})
         )  # the first run still draws meanwhile
-        halted = await talk.seen("worker_exited")
+        halted = await talk.wait_for_event("worker_exited")
         await server.call("POST", f"{talk.path}/queue", 201, json={"message": "x"})
-        await talk.does("idle", after=halted["seq"])
+        await talk.wait_for_activity("idle", after=halted["seq"])
     async with server.socket(f"/ws/session/{talk.id}/worker/{worker['id']}") as ws:
         while (history := json.loads(await ws.recv()))["type"] != "history":
             continue

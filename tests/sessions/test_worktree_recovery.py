@@ -20,9 +20,9 @@ from bullpen.sessions.pending_worktrees import PendingWorktree, PendingWorktrees
 from bullpen.sessions.trash import TrashedWorktree, WorktreeTrash
 from bullpen.sessions.worktree_making import make_worktree
 from bullpen.sessions.worktree_upkeep import recover
-from support.capabilities import powerless
+from support.capabilities import without_file_capabilities
+from support.registered_repository import directory_contents
 from support.repositories import Repo
-from support.worktrees import contents
 
 
 class WorktreeFixture:
@@ -55,15 +55,19 @@ class WorktreeFixture:
             return []
 
         await make_worktree(
-            self.repo.place, self.pending_worktree(), self.pending, write_untracked_file, lambda _: None
+            self.repo.git_directories,
+            self.pending_worktree(),
+            self.pending,
+            write_untracked_file,
+            lambda _: None,
         )
 
     async def remove(self) -> TrashedWorktree:
-        return await self.trash.move_in("r", await git.find_worktree(self.repo.place, "topic"))
+        return await self.trash.move_in("r", await git.find_worktree(self.repo.git_directories, "topic"))
 
     async def recover(self) -> None:
         async def find(_: str) -> GitDirectories:
-            return self.repo.place
+            return self.repo.git_directories
 
         await recover(self.pending, self.trash, find)
 
@@ -202,15 +206,15 @@ async def remove_worktree(
     worktree: WorktreeFixture,
 ) -> tuple[TrashedWorktree, Path, dict[str, tuple[int, int, bytes]]]:
     await worktree.create()
-    before = contents(worktree.path)
+    before = directory_contents(worktree.path)
     trashed = await worktree.remove()
     return trashed, worktree.trash_directory / trashed.id, before
 
 
 async def check_in_place(worktree: WorktreeFixture, before: object) -> None:
     """Check that the worktree is at its path and that the trash is empty."""
-    assert contents(worktree.path) == before
-    assert (await git.find_worktree(worktree.repo.place, "topic")).branch == "topic"
+    assert directory_contents(worktree.path) == before
+    assert (await git.find_worktree(worktree.repo.git_directories, "topic")).branch == "topic"
     assert worktree.trash.list() == []
     assert list(worktree.trash_directory.iterdir()) == []
     assert "refs/bullpen" not in worktree.repo.git("for-each-ref")
@@ -221,7 +225,7 @@ async def check_trashed(worktree: WorktreeFixture, before: object) -> None:
     assert not worktree.path.exists()
     assert not worktree.git_directory.exists()
     (trashed,) = worktree.trash.list()
-    await worktree.trash.restore(worktree.repo.place, trashed)
+    await worktree.trash.restore(worktree.repo.git_directories, trashed)
     await check_in_place(worktree, before)
 
 
@@ -248,7 +252,7 @@ async def test_a_removal_to_another_disk_is_undone_before_the_original_was_moved
     shutil.move(entry / "admin", worktree.git_directory)
     shutil.copytree(entry / "tree", worktree.path, symlinks=True)
     (worktree.path / "more").write_text("written during the copy")
-    before = contents(worktree.path)
+    before = directory_contents(worktree.path)
     (entry / f".tree.{trashed.id}.partial").mkdir()
     await worktree.recover()
     await check_in_place(worktree, before)
@@ -305,7 +309,7 @@ async def test_a_worktree_created_with_the_name_of_a_removed_one_damages_neither
     assert (entry / "tree" / "untracked").read_text() == "precious"
     assert (entry / "admin" / "HEAD").exists()
     assert (worktree.path / "new").read_text() == "of another worktree"
-    assert (await git.find_worktree(worktree.repo.place, "topic")).branch == "topic"
+    assert (await git.find_worktree(worktree.repo.git_directories, "topic")).branch == "topic"
 
 
 @pytest.mark.parametrize("disks", ["worktree", "two_disks"])
@@ -346,12 +350,12 @@ async def test_read_only_directories_are_removed_restored_and_deleted(
     worktree: WorktreeFixture = request.getfixturevalue(disks)
     await worktree.create()
     make_read_only_cache(worktree.path)
-    before = contents(worktree.path)
-    with powerless():
+    before = directory_contents(worktree.path)
+    with without_file_capabilities():
         await worktree.remove()
         assert list(worktree.path.parent.iterdir()) == []
         await check_trashed(worktree, before)
-        await worktree.trash.delete(await worktree.remove(), worktree.repo.place)
+        await worktree.trash.delete(await worktree.remove(), worktree.repo.git_directories)
     assert list(worktree.trash_directory.iterdir()) == []
 
 
@@ -366,14 +370,14 @@ async def test_leftovers_that_cannot_be_deleted_are_logged_and_the_copy_is_compl
     foreign.mkdir()
     (foreign / "file").write_text("precious")
     os.chown(foreign, 65534, 65534)
-    before = contents(worktree.path)
-    with powerless(), capture_logs() as log_entries:
+    before = directory_contents(worktree.path)
+    with without_file_capabilities(), capture_logs() as log_entries:
         trashed = await worktree.remove()
     leftover = worktree.path.with_name(f".topic.{trashed.id}.moved")
     assert [(each["event"], each["path"]) for each in log_entries] == [
         ("leftovers of a worktree could not be deleted", str(leftover))
     ]
-    assert contents(worktree.trash_directory / trashed.id / "tree") == before
+    assert directory_contents(worktree.trash_directory / trashed.id / "tree") == before
     os.chown(leftover / "foreign", 0, 0)
     await worktree.recover()
     assert not leftover.exists()
@@ -386,7 +390,7 @@ async def test_a_removal_that_can_neither_be_finished_nor_undone_keeps_every_fil
 ) -> None:
     worktree: WorktreeFixture = request.getfixturevalue(disks)
     await worktree.create()
-    before = contents(worktree.path)
+    before = directory_contents(worktree.path)
     rename = os.rename
 
     def rename_and_make_again(source: Path, target: Path) -> None:
@@ -397,12 +401,12 @@ async def test_a_removal_that_can_neither_be_finished_nor_undone_keeps_every_fil
 
     monkeypatch.setattr(os, "rename", rename_and_make_again)
     worktree.git_directory.parent.chmod(0o555)
-    with powerless(), pytest.raises(RemoteFault, match="cannot be moved"):
+    with without_file_capabilities(), pytest.raises(RemoteFault, match="cannot be moved"):
         await worktree.remove()
     monkeypatch.undo()
     worktree.git_directory.parent.chmod(0o755)
     (trashed,) = worktree.trash.list()
-    assert contents(worktree.trash_directory / trashed.id / "tree") == before
+    assert directory_contents(worktree.trash_directory / trashed.id / "tree") == before
     assert (worktree.path / "file").read_text() == "of another worktree"
     await worktree.recover()
     assert (worktree.path / "file").read_text() == "of another worktree"
@@ -415,7 +419,7 @@ async def test_a_removal_whose_request_is_cancelled_loses_no_file(
 ) -> None:
     worktree = two_disks
     await worktree.create()
-    before = contents(worktree.path)
+    before = directory_contents(worktree.path)
     deleting, continue_deleting, rmtree = threading.Event(), threading.Event(), shutil.rmtree
 
     def slow_rmtree(path: Path) -> None:

@@ -22,7 +22,15 @@ from bullpen.store.events import EventStore
 from bullpen.store.records import RecordStore
 from bullpen.store.tables import answers, snapshots
 from bullpen.wire.browser import encode_event, session_json
-from support.stories import START, append_to, new_session, new_session_with_worker, said, spawning, texts
+from support.sample_events import (
+    SESSION_START,
+    append_to,
+    error_draft,
+    error_texts,
+    new_session,
+    new_session_with_worker,
+    worker_spawning,
+)
 
 SNAPSHOT_SCHEMA = (14, "691b8ebec3ecf21f")
 
@@ -38,13 +46,15 @@ def answer(key: str, body_hash: str = "h", body: bytes = b"{}") -> StoredAnswer:
 
 
 async def long_session(store: EventStore, length: int) -> Append:
-    append = append_to(Snapshot(id="s"), Draft(START), *(said(str(n)) for n in range(2, length + 1)))
+    append = append_to(
+        Snapshot(id="s"), Draft(SESSION_START), *(error_draft(str(n)) for n in range(2, length + 1))
+    )
     await store.commit(append)
     return append
 
 
 async def test_events_are_read_as_they_were_stored(store: EventStore) -> None:
-    append = append_to(Snapshot(id="s"), Draft(START), said("☃ \\u0000 😀"))
+    append = append_to(Snapshot(id="s"), Draft(SESSION_START), error_draft("☃ \\u0000 😀"))
     await store.commit(append)
     stored = await store.events("s")
     assert [event for event, _ in stored] == [entry.event for entry in append.entries]
@@ -73,7 +83,7 @@ async def test_the_newest_events_of_a_type_are_read_in_order(store: EventStore) 
 
 
 async def test_a_page_of_encoded_events_ends_at_its_size_limit(store: EventStore) -> None:
-    heavy = append_to(Snapshot(id="s"), Draft(START), *(said("x" * 1000) for _ in range(500)))
+    heavy = append_to(Snapshot(id="s"), Draft(SESSION_START), *(error_draft("x" * 1000) for _ in range(500)))
     await store.commit(heavy)
     page = await store.encoded_events("s", max_bytes=100_000)
     assert 90 <= len(page) <= 110
@@ -103,13 +113,13 @@ async def test_a_snapshot_is_saved_after_every_thousand_events(store: EventStore
 
     append = await long_session(store, 999)
     assert await saved_seq() is None
-    append = append_to(append.snapshot, said("a"), said("b"))
+    append = append_to(append.snapshot, error_draft("a"), error_draft("b"))
     await store.commit(append)
     assert await saved_seq() == 1001
-    append = append_to(append.snapshot, *(said(str(n)) for n in range(998)))
+    append = append_to(append.snapshot, *(error_draft(str(n)) for n in range(998)))
     await store.commit(append)
     assert await saved_seq() == 1001
-    append = append_to(append.snapshot, *(said(str(n)) for n in range(2500)))
+    append = append_to(append.snapshot, *(error_draft(str(n)) for n in range(2500)))
     await store.commit(append)
     assert await saved_seq() == append.snapshot.last_seq == 4499
     assert await store.load("s") == append.snapshot
@@ -166,8 +176,8 @@ async def test_rows_of_sessions_and_workers_follow_the_events(store: EventStore)
     await store.commit(append)
     for drafts in (
         [Draft(WorkerReady(pid=7), "w", "shell")],
-        [said("only the times move on", "w")],
-        [Draft(spawning(), "v", "other"), said("hello", "w")],
+        [error_draft("only the times move on", "w")],
+        [Draft(worker_spawning(), "v", "other"), error_draft("hello", "w")],
         [Draft(SessionChanged(title="New"))],
         [Draft(SessionEnd(status="cancelled", reason="user_request"))],
     ):
@@ -181,7 +191,7 @@ async def test_the_end_of_a_session_is_a_system_message(store: EventStore) -> No
     append = new_session()
     await store.commit(append)
     end = SessionEnd(status="error", reason="error", detail="the agent would not start")
-    await store.commit(append_to(append.snapshot, said("a word before"), Draft(end)))
+    await store.commit(append_to(append.snapshot, error_draft("a word before"), Draft(end)))
     first, second = await store.messages("s")
     assert (second["role"], json.loads(second["content"])) == (
         "system",
@@ -194,7 +204,7 @@ async def test_the_end_of_a_session_is_a_system_message(store: EventStore) -> No
 async def test_the_newest_messages_are_read_in_order(store: EventStore) -> None:
     append = new_session()
     await store.commit(append)
-    await store.commit(append_to(append.snapshot, *(said(f"word {number}") for number in range(5))))
+    await store.commit(append_to(append.snapshot, *(error_draft(f"word {number}") for number in range(5))))
     seqs = [each["seq"] for each in await store.messages("s")]
     assert [each["seq"] for each in await store.messages("s", limit=2)] == seqs[:2]
     assert [each["seq"] for each in await store.messages("s", limit=2, newest=True)] == seqs[-2:]
@@ -206,7 +216,9 @@ async def test_the_ids_of_messages_are_uuids_that_grow_with_the_log(store: Event
     for name in ("s", "t"):
         append = new_session(name)
         await store.commit(append)
-        await store.commit(append_to(append.snapshot, *(said(f"word {number}") for number in range(20))))
+        await store.commit(
+            append_to(append.snapshot, *(error_draft(f"word {number}") for number in range(20)))
+        )
         ids = [each["id"] for each in await store.messages(name)]
         assert ids == sorted(ids)
         found |= set(map(uuid.UUID, ids))
@@ -250,7 +262,7 @@ async def test_an_outbox_line_that_cannot_be_made_fails_its_append_and_uses_no_n
     append = new_session_with_worker()
     await store.commit(append)
     good = append_to(append.snapshot, outbox=[line()])
-    bad = append_to(append.snapshot, said("with it"), outbox=[line(), line(make=explode)])
+    bad = append_to(append.snapshot, error_draft("with it"), outbox=[line(), line(make=explode)])
     results = await asyncio.gather(*map(store.commit, (good, bad, good)), return_exceptions=True)
     assert results[0] == (1,)
     assert isinstance(results[1], ValueError)
@@ -262,14 +274,14 @@ async def test_the_consumed_offset_is_stored_with_the_events(store: EventStore) 
     append = new_session_with_worker()
     await store.commit(append)
     assert await store.consumed_offset("w", 1) == 0
-    await store.commit(append_to(append.snapshot, said("line"), consumed=Consumed("w", 1, 512)))
+    await store.commit(append_to(append.snapshot, error_draft("line"), consumed=Consumed("w", 1, 512)))
     await store.commit(append_to(append.snapshot, consumed=Consumed("w", 1, 700)))
     assert await store.consumed_offset("w", 1) == 700
     assert await store.consumed_offset("w", 2) == 0
 
 
 async def test_an_answer_is_stored_with_its_events(store: EventStore) -> None:
-    append = append_to(Snapshot(id="s"), Draft(START), answer=answer("key", "hash", b'{"id":"s"}'))
+    append = append_to(Snapshot(id="s"), Draft(SESSION_START), answer=answer("key", "hash", b'{"id":"s"}'))
     await store.commit(append)
     assert await store.stored_answer("key") == StoredAnswer("key", "hash", 201, b'{"id":"s"}')
     assert await store.stored_answer("other") is None
@@ -277,7 +289,8 @@ async def test_an_answer_is_stored_with_its_events(store: EventStore) -> None:
 
 async def test_the_same_key_takes_effect_once_also_within_one_group_commit(store: EventStore) -> None:
     appends = [
-        append_to(Snapshot(id=name), Draft(START), answer=answer("key", name)) for name in ("a", "b", "c")
+        append_to(Snapshot(id=name), Draft(SESSION_START), answer=answer("key", name))
+        for name in ("a", "b", "c")
     ]
     results = await asyncio.gather(*map(store.commit, appends), return_exceptions=True)
     assert results[0] == ()
@@ -288,13 +301,13 @@ async def test_the_same_key_takes_effect_once_also_within_one_group_commit(store
 
 
 async def test_an_idempotency_key_can_be_used_again_after_a_day(store: EventStore) -> None:
-    await store.commit(append_to(Snapshot(id="a"), Draft(START), answer=answer("key", "old")))
-    await store.commit(append_to(Snapshot(id="b"), Draft(START), answer=answer("young")))
+    await store.commit(append_to(Snapshot(id="a"), Draft(SESSION_START), answer=answer("key", "old")))
+    await store.commit(append_to(Snapshot(id="b"), Draft(SESSION_START), answer=answer("young")))
     day = 24 * 60 * 60 * 1000
     aged = update(answers).where(answers.c.key == "key").values(created_at=answers.c.created_at - day)
     await store.database.write(lambda c: c.execute(aged).rowcount)
     assert await store.stored_answer("key") is None
-    await store.commit(append_to(Snapshot(id="c"), Draft(START), answer=answer("key", "new")))
+    await store.commit(append_to(Snapshot(id="c"), Draft(SESSION_START), answer=answer("key", "new")))
     assert await store.stored_answer("key") == answer("key", "new")
     assert await store.stored_answer("young") is not None
 
@@ -302,14 +315,14 @@ async def test_an_idempotency_key_can_be_used_again_after_a_day(store: EventStor
 async def test_an_event_with_a_number_that_exists_is_refused(store: EventStore) -> None:
     append = new_session()
     await store.commit(append)
-    await store.commit(append_to(append.snapshot, said("first")))
+    await store.commit(append_to(append.snapshot, error_draft("first")))
     with pytest.raises(IntegrityError):
-        await store.commit(append_to(append.snapshot, said("second")))
-    assert texts([event for event, _ in await store.events("s")]) == ["first"]
+        await store.commit(append_to(append.snapshot, error_draft("second")))
+    assert error_texts([event for event, _ in await store.events("s")]) == ["first"]
 
 
 async def test_an_event_of_a_missing_session_is_refused(store: EventStore) -> None:
-    orphan = append_to(new_session("ghost").snapshot, said("boo"))
+    orphan = append_to(new_session("ghost").snapshot, error_draft("boo"))
     with pytest.raises(IntegrityError):
         await store.commit(orphan)
 
@@ -318,7 +331,7 @@ async def test_the_numbers_of_stored_events_have_no_gap(store: EventStore) -> No
     append = new_session()
     await store.commit(append)
     for size in (1, 7, 30):
-        append = append_to(append.snapshot, *(said(str(n)) for n in range(size)))
+        append = append_to(append.snapshot, *(error_draft(str(n)) for n in range(size)))
         await store.commit(append)
     seqs: list[Event] = [event for event, _ in await store.events("s")]
     assert all(after.seq == before.seq + 1 for before, after in pairwise(seqs))

@@ -27,7 +27,7 @@ from bullpen.store.fence import (
     Lease,
 )
 from bullpen.store.identity import forget_loss, note_loss, read_identity
-from support.stories import START, said, texts
+from support.sample_events import SESSION_START, error_draft, error_texts
 
 SHORT_LEASE = Lease(heartbeat=0.05, expires=0.4)
 NO_HEARTBEAT = Lease(heartbeat=3600, expires=0.4)
@@ -63,8 +63,8 @@ async def open_and_kill(url: str, owner: FenceOwner, lease: Lease) -> AsyncItera
 
 async def test_each_start_raises_the_epoch_and_each_commit_the_count(url: str) -> None:
     async with Database.open(url, owner=FIRST) as database:
-        log = await SessionLog.create(EventStore(database), "s", [Draft(START)])
-        await log.append([said("one")])
+        log = await SessionLog.create(EventStore(database), "s", [Draft(SESSION_START)])
+        await log.append([error_draft("one")])
     assert fence_row(url) == (1, 2, "1")
     async with Database.open(url, owner=FIRST):
         assert fence_row(url) == (2, 2, "1")
@@ -129,20 +129,20 @@ async def test_one_of_two_servers_that_start_concurrently_is_refused(url: str) -
 async def test_a_server_whose_database_is_taken_over_writes_nothing_more(url: str) -> None:
     async with Database.open(url, owner=FIRST, lease=NO_HEARTBEAT) as database:
         store = EventStore(database)
-        log = await SessionLog.create(store, "s", [Draft(START)])
-        await log.append([said("of the first")])
+        log = await SessionLog.create(store, "s", [Draft(SESSION_START)])
+        await log.append([error_draft("of the first")])
         async with Database.open(url, owner=TAKING_OVER, lease=NO_HEARTBEAT) as other:
             other_log = await SessionLog.open(EventStore(other), "s")
-            await other_log.append([said("of the second")])
-            patient = asyncio.ensure_future(log.append([said("patient")], patient=True))
+            await other_log.append([error_draft("of the second")])
+            patient = asyncio.ensure_future(log.append([error_draft("patient")], patient=True))
             with pytest.raises(Unavailable, match="has taken over the database"):
-                await log.append([said("late")])
+                await log.append([error_draft("late")])
             lost = await asyncio.wait_for(database.fence_lost, 60)
             assert isinstance(lost, DatabaseTakenOver) and "host:/second" in str(lost)
             with pytest.raises(Unavailable):
                 await database.write(lambda c: c.execute(text("DELETE FROM events")).rowcount)
             patient.cancel()
-            assert texts([event for event, _ in await EventStore(other).events("s")]) == [
+            assert error_texts([event for event, _ in await EventStore(other).events("s")]) == [
                 "of the first",
                 "of the second",
             ]
@@ -178,26 +178,26 @@ async def test_a_server_may_start_at_once_on_a_copy_of_a_database_that_is_in_use
 async def test_a_sqlite_backup_that_is_restored_under_a_running_server_stops_it(tmp_path: Path) -> None:
     path = tmp_path / "bullpen.db"
     async with Database.open(f"sqlite:///{path}", owner=FIRST, lease=NO_HEARTBEAT) as database:
-        log = await SessionLog.create(EventStore(database), "s", [Draft(START)])
+        log = await SessionLog.create(EventStore(database), "s", [Draft(SESSION_START)])
         with (
             closing(sqlite3.connect(path)) as source,
             closing(sqlite3.connect(tmp_path / "backup.db")) as copy,
         ):
             source.backup(copy)
-            await log.append([said("acknowledged")])
+            await log.append([error_draft("acknowledged")])
             copy.backup(source)
         with pytest.raises(Unavailable, match=r"gone back in time.*of 2 commits 1 are left"):
-            await log.append([said("after the loss")])
+            await log.append([error_draft("after the loss")])
         lost = await asyncio.wait_for(database.fence_lost, 60)
         assert isinstance(lost, DatabaseWentBack) and lost.newest == FencePosition(1, 2)
-        assert texts([event for event, _ in await EventStore(database).events("s")]) == []
+        assert error_texts([event for event, _ in await EventStore(database).events("s")]) == []
 
 
 @pytest.mark.parametrize("method", ["renamed over", "copied over"])
 async def test_a_sqlite_file_replaced_under_a_running_server_stops_it(tmp_path: Path, method: str) -> None:
     path = tmp_path / "bullpen.db"
     async with Database.open(f"sqlite:///{path}", owner=FIRST, lease=NO_HEARTBEAT) as database:
-        log = await SessionLog.create(EventStore(database), "s", [Draft(START)])
+        log = await SessionLog.create(EventStore(database), "s", [Draft(SESSION_START)])
         with (
             closing(sqlite3.connect(path)) as source,
             closing(sqlite3.connect(tmp_path / "backup.db")) as copy,
@@ -210,7 +210,7 @@ async def test_a_sqlite_file_replaced_under_a_running_server_stops_it(tmp_path: 
             for side in ("bullpen.db-wal", "bullpen.db-shm"):
                 (tmp_path / side).unlink()
         with pytest.raises(Unavailable, match="was replaced or removed"):
-            await log.append([said("into a file that is gone")])
+            await log.append([error_draft("into a file that is gone")])
         assert isinstance(await asyncio.wait_for(database.fence_lost, 60), DatabaseWentBack)
 
 

@@ -12,15 +12,15 @@ from bullpen.store.events import EventStore
 from bullpen.store.records import RecordStore
 from bullpen.store.statements import upsert_rows
 from bullpen.store.tables import metadata, purges
-from support.stories import START, append_to, said, spawning
+from support.sample_events import SESSION_START, append_to, error_draft, worker_spawning
 
 
 async def create_full_session(store: EventStore, name: str, length: int = 1500) -> None:
     append = append_to(
         Snapshot(id=name),
-        Draft(START),
-        Draft(spawning(), f"{name}-w", "shell"),
-        *(said(str(n), f"{name}-w") for n in range(length)),
+        Draft(SESSION_START),
+        Draft(worker_spawning(), f"{name}-w", "shell"),
+        *(error_draft(str(n), f"{name}-w") for n in range(length)),
     )
     await store.commit(append)
     line = OutboxLine(f"{name}-w", 1, lambda n: b"%d" % n)
@@ -71,5 +71,5 @@ async def test_an_interrupted_purge_hides_the_session_and_is_finished_later(stor
 async def test_a_session_can_be_created_again_with_the_id_of_a_purged_one(store: EventStore) -> None:
     await create_full_session(store, "s")
     await store.purge("s")
-    await store.commit(append_to(Snapshot(id="s"), Draft(START)))
+    await store.commit(append_to(Snapshot(id="s"), Draft(SESSION_START)))
     assert (await store.load("s")).last_seq == 1

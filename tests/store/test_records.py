@@ -12,7 +12,7 @@ from bullpen.store.append import AlreadyAnswered
 from bullpen.store.database import Database
 from bullpen.store.events import EventStore
 from bullpen.store.records import RecordStore
-from support.stories import append_to, new_session_with_worker
+from support.sample_events import append_to, new_session_with_worker
 
 ENGINE = Repository(id="r1", path="/srv/engine", name="engine", created_at=1, updated_at=1)
 

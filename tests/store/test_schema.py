@@ -32,7 +32,7 @@ from bullpen.store.engine import writing_engine
 from bullpen.store.events import EventStore
 from bullpen.store.records import RecordStore
 from bullpen.store.tables import metadata
-from support.stories import append_to, new_session_with_worker, said
+from support.sample_events import append_to, error_draft, new_session_with_worker
 
 # A revision of a later version: it adds a column, a table with data of another table, and an index.
 NEXT = f"""
@@ -207,7 +207,9 @@ async def fill(url: str) -> None:
         append = new_session_with_worker()
         await store.commit(append)
         ready = Draft(WorkerReady(pid=1), "w", "shell")
-        await store.commit(append_to(append.snapshot, ready, *(said(f"{n} ☃", "w") for n in range(1200))))
+        await store.commit(
+            append_to(append.snapshot, ready, *(error_draft(f"{n} ☃", "w") for n in range(1200)))
+        )
         await RecordStore(database).set_setting("colour", "blue")
 
 

@@ -19,13 +19,17 @@ from bullpen.store.search_terminals import (
     read_indexed_offsets,
     workers_to_index,
 )
-from support.stories import START, append_to
+from support.sample_events import SESSION_START, append_to
 
 
 def start_session(session_id: str, *facts: Fact) -> Append:
     worker = f"w-{session_id}"
     spawning = WorkerSpawning(worker_type="agent", name="Demo", run=1, workspace="/srv/x", agent_id="demo")
-    drafts = [Draft(START), Draft(spawning, worker, "demo"), *(Draft(fact, worker, "demo") for fact in facts)]
+    drafts = [
+        Draft(SESSION_START),
+        Draft(spawning, worker, "demo"),
+        *(Draft(fact, worker, "demo") for fact in facts),
+    ]
     return append_to(Snapshot(id=session_id), *drafts)
 
 
@@ -163,7 +167,7 @@ async def test_only_the_newest_output_of_a_long_run_is_indexed(store: EventStore
 
 async def test_a_terminal_is_indexed_until_its_run_is_over(store: EventStore) -> None:
     terminal = WorkerSpawning(worker_type="terminal", name="Terminal", run=1, workspace="/srv/x")
-    await store.commit(append_to(Snapshot(id="a"), Draft(START), Draft(terminal, "w-a", "terminal")))
+    await store.commit(append_to(Snapshot(id="a"), Draft(SESSION_START), Draft(terminal, "w-a", "terminal")))
     (waiting,) = await store.database.read(workers_to_index)
     assert (waiting.worker_id, waiting.run, waiting.alive) == ("w-a", 1, True)
     await index_output(store, IndexedOffset(1, 200, over=True))

@@ -9,7 +9,7 @@ from bullpen.domain.usage import Money
 from bullpen.store.append import Append
 from bullpen.store.events import EventStore
 from bullpen.store.usage import DAY_MS, UsageFilters, UsageTotals, read_usage
-from support.stories import START, append_to
+from support.sample_events import SESSION_START, append_to
 
 START_MS = 1_700_000_000_000  # time of the first events
 
@@ -17,7 +17,11 @@ START_MS = 1_700_000_000_000  # time of the first events
 def start_session(session_id: str, *facts: Fact) -> Append:
     worker = f"w-{session_id}"
     spawning = WorkerSpawning(worker_type="agent", name="Demo", run=1, workspace="/srv/x", agent_id="demo")
-    drafts = [Draft(START), Draft(spawning, worker, "demo"), *(Draft(fact, worker, "demo") for fact in facts)]
+    drafts = [
+        Draft(SESSION_START),
+        Draft(spawning, worker, "demo"),
+        *(Draft(fact, worker, "demo") for fact in facts),
+    ]
     return append_to(Snapshot(id=session_id), *drafts)
 
 

@@ -17,7 +17,7 @@ from bullpen.store.database import Database
 from bullpen.store.events import EventStore
 from bullpen.store.records import RecordStore
 from bullpen.store.writer import MAX_GROUP_JOBS
-from support.stories import START, append_to, new_session, new_session_with_worker, said
+from support.sample_events import SESSION_START, append_to, error_draft, new_session, new_session_with_worker
 
 
 @contextmanager
@@ -94,10 +94,10 @@ async def test_appends_and_other_writes_keep_their_order(store: EventStore) -> N
 async def test_an_append_that_fails_does_not_fail_its_group(store: EventStore) -> None:
     first = new_session("a")
     await store.commit(first)
-    await store.commit(append_to(first.snapshot, said("number two")))
+    await store.commit(append_to(first.snapshot, error_draft("number two")))
     with busy_writer(store.database):
         await asyncio.sleep(0)
-        doubled = store.commit(append_to(first.snapshot, said("number two again")))
+        doubled = store.commit(append_to(first.snapshot, error_draft("number two again")))
         others = [store.commit(new_session(f"s{n}")) for n in range(10)]
     results = await asyncio.gather(doubled, *others, return_exceptions=True)
     assert isinstance(results[0], IntegrityError)
@@ -110,7 +110,7 @@ async def test_several_appends_of_one_session_in_a_group_store_its_last_state(st
         append = new_session_with_worker()
         waiting = [store.commit(append)]
         for n in range(5):
-            append = append_to(append.snapshot, said(str(n), "w"))
+            append = append_to(append.snapshot, error_draft(str(n), "w"))
             waiting.append(store.commit(append))
     await asyncio.gather(*waiting)
     page = await RecordStore(store.database).list_sessions()
@@ -162,7 +162,7 @@ async def test_writes_after_closing_are_refused(url: str) -> None:
         store = EventStore(database)
         await store.commit(new_session())
     with pytest.raises(Unavailable, match="is stopping"):
-        await store.commit(append_to(Snapshot(id="t"), Draft(START)))
+        await store.commit(append_to(Snapshot(id="t"), Draft(SESSION_START)))
 
 
 async def test_no_thread_runs_after_closing(url: str) -> None:

@@ -1,1 +1,1 @@
-"""What tests of the running house share."""
+"""Clients, servers, data and programs that tests of several folders share."""

@@ -1,4 +1,4 @@
-"""A small ACP client for tests of agents: it talks to a real process over its pipes."""
+"""A small ACP client for tests of agents. It starts a real agent process and uses its pipes."""
 
 import asyncio
 import contextlib
@@ -18,7 +18,7 @@ from bullpen.wire.jsonrpc import (
 )
 
 DEADLINE = 60.0
-OFFERS_ALL = {
+ALL_CAPABILITIES = {
     "fs": {"readTextFile": True, "writeTextFile": True},
     "terminal": True,
     "elicitation": {"form": {}},
@@ -28,8 +28,8 @@ T = TypeVar("T")
 Handler = Callable[[dict[str, Any]], Any]
 
 
-class Refused(Exception):
-    """The agent answered with an error, or ended without an answer."""
+class AcpError(Exception):
+    """The agent answered with an error, or its process ended before the answer."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
@@ -37,7 +37,11 @@ class Refused(Exception):
 
 
 class AcpClient:
-    """`lines` is everything the agent said; `handlers` answer what it asks (an exception is an error)."""
+    """Client side of one agent process.
+
+    `lines` has every line that the agent wrote. `handlers` answer the agent's requests, by method; an
+    AcpError that a handler raises becomes an error response.
+    """
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self.process = process
@@ -46,8 +50,8 @@ class AcpClient:
         self.session_id = ""
         self.stderr = b""
         self._changed = asyncio.Condition()
-        self._over = False
-        self._n = 0
+        self._output_ended = False
+        self._last_id = 0
 
     @classmethod
     @contextlib.asynccontextmanager
@@ -59,7 +63,7 @@ class AcpClient:
             *command, cwd=cwd, env={**os.environ, **(env or {})}, stdin=pipe, stdout=pipe, stderr=pipe
         )
         self = cls(process)
-        reader = asyncio.gather(self._read(), self._drain())
+        reader = asyncio.gather(self._read_stdout(), self._read_stderr())
         try:
             yield self
         finally:
@@ -68,80 +72,90 @@ class AcpClient:
             await process.wait()
             await reader
 
-    async def open(self, cwd: str, offers: dict[str, Any] | None = None, how: str = "session/new") -> Any:
-        """The handshake, up to a session; `session_id` names the one to take up again."""
-        capabilities = OFFERS_ALL if offers is None else offers
-        await self.ask("initialize", {"protocolVersion": 1, "clientCapabilities": capabilities})
+    async def open(
+        self, cwd: str, capabilities: dict[str, Any] | None = None, method: str = "session/new"
+    ) -> Any:
+        """Initialize the agent and open a session; return the result of `method`.
+
+        A method other than session/new continues the session `session_id`.
+        """
+        if capabilities is None:
+            capabilities = ALL_CAPABILITIES
+        await self.request("initialize", {"protocolVersion": 1, "clientCapabilities": capabilities})
         params: dict[str, Any] = {"cwd": cwd, "mcpServers": []}
-        if how != "session/new":
+        if method != "session/new":
             params["sessionId"] = self.session_id
-        result = await self.ask(how, params)
-        if how == "session/new":
+        result = await self.request(method, params)
+        if method == "session/new":
             self.session_id = result["sessionId"]
         return result
 
     async def prompt(self, text: str) -> Any:
-        return await self.answer(self.send_prompt(text))
+        return await self.response_to(self.send_prompt(text))
 
     def send_prompt(self, text: str) -> int:
+        """Send a prompt and return the id of its request."""
         blocks = [{"type": "text", "text": text}]
         return self.send("session/prompt", {"sessionId": self.session_id, "prompt": blocks})
 
     def cancel(self) -> None:
         self.write(jsonrpc.notification("session/cancel", {"sessionId": self.session_id}))
 
-    async def ask(self, method: str, params: dict[str, Any]) -> Any:
-        return await self.answer(self.send(method, params))
+    async def request(self, method: str, params: dict[str, Any]) -> Any:
+        return await self.response_to(self.send(method, params))
 
     def send(self, method: str, params: dict[str, Any]) -> int:
-        self._n += 1
-        self.write(jsonrpc.request(self._n, method, params))
-        return self._n
+        """Send a request and return its id."""
+        self._last_id += 1
+        self.write(jsonrpc.request(self._last_id, method, params))
+        return self._last_id
 
     def write(self, line: bytes) -> None:
         assert self.process.stdin is not None
         self.process.stdin.write(line)
 
-    async def answer(self, n: int) -> Any:
-        """The answer to a request; Refused when it is an error."""
+    async def response_to(self, request_id: int) -> Any:
+        """Wait for the result of a request, or raise AcpError."""
 
-        def found() -> Response | ErrorResponse | None:
+        def find() -> Response | ErrorResponse | None:
             for line in self.lines:
-                if isinstance(line, Response | ErrorResponse) and line.id == n:
+                if isinstance(line, Response | ErrorResponse) and line.id == request_id:
                     return line
             return None
 
-        line = await self.until(found)
+        line = await self.until(find)
         if isinstance(line, ErrorResponse):
-            raise Refused(line.code, line.message)
+            raise AcpError(line.code, line.message)
         assert isinstance(line, Response)
         return line.result
 
-    async def until(self, found: Callable[[], T | None]) -> T:
-        """Waits until there is what one looks for; fails when the agent has ended without it."""
+    async def until(self, find: Callable[[], T | None]) -> T:
+        """Wait until `find` returns a value, and return it. Raise AcpError if the output ends before."""
         async with asyncio.timeout(DEADLINE), self._changed:
-            while not (value := found()):
-                if self._over:
-                    raise Refused(0, f"the agent ended; it said {self.stderr.decode()}")
+            while not (value := find()):
+                if self._output_ended:
+                    raise AcpError(0, f"the agent ended; its stderr: {self.stderr.decode()}")
                 await self._changed.wait()
             return value
 
     def updates(self, kind: str | None = None) -> list[dict[str, Any]]:
-        told = [
+        """Return the session updates, of all kinds or of one."""
+        updates = [
             line.params["update"]
             for line in self.lines
             if isinstance(line, Notification) and line.method == "session/update"
         ]
-        return [update for update in told if kind in (None, update["sessionUpdate"])]
+        return [update for update in updates if kind in (None, update["sessionUpdate"])]
 
     def text(self, kind: str = "agent_message_chunk") -> str:
         return "".join(update["content"].get("text", "") for update in self.updates(kind))
 
-    def noise(self) -> list[str]:
+    def invalid_lines(self) -> list[str]:
+        """Return the lines of the agent that are not JSON-RPC."""
         return [line.text for line in self.lines if isinstance(line, InvalidLine)]
 
-    async def ended(self) -> int:
-        """Waits for the end of the process; its exit code."""
+    async def wait_for_exit(self) -> int:
+        """Wait until the process ends; return its exit code."""
         async with asyncio.timeout(DEADLINE):
             return await self.process.wait()
 
@@ -149,30 +163,31 @@ class AcpClient:
         assert self.process.stdin is not None
         self.process.stdin.close()
 
-    async def _read(self) -> None:
+    async def _read_stdout(self) -> None:
         assert self.process.stdout is not None
         peer = JsonRpcPeer()
         while data := await self.process.stdout.read(1 << 16):
-            await self._take(peer.feed(data))
-        self._over = True
-        await self._take(peer.finish())
+            await self._add(peer.feed(data))
+        self._output_ended = True
+        await self._add(peer.finish())
 
-    async def _drain(self) -> None:
+    async def _read_stderr(self) -> None:
+        """Keep the last 4096 bytes of the standard error."""
         assert self.process.stderr is not None
         while data := await self.process.stderr.read(1 << 16):
             self.stderr = (self.stderr + data)[-4096:]
 
-    async def _take(self, lines: list[Line]) -> None:
+    async def _add(self, lines: list[Line]) -> None:
         for line in lines:
             self.lines.append(line)
             if isinstance(line, Request) and (handler := self.handlers.get(line.method)):
-                self.write(_handled(line, handler))
+                self.write(_response_of(handler, line))
         async with self._changed:
             self._changed.notify_all()
 
 
-def _handled(request: Request, handler: Handler) -> bytes:
+def _response_of(handler: Handler, request: Request) -> bytes:
     try:
         return jsonrpc.response(request.id, handler(request.params))
-    except Refused as error:
+    except AcpError as error:
         return jsonrpc.error_response(request.id, error.code, str(error))

@@ -1,7 +1,7 @@
-"""Appends to four sessions as fast as it can and says what was acknowledged, until it is killed.
+"""A program that appends to four sessions as fast as possible and prints each acknowledged append.
 
-Append n of a session is an event that says n, an outbox line that says n and a consumed offset of n, so
-that whoever looks afterwards can tell whether all three are there or none.
+Append n of a session has an event with the text n, an outbox line with n and the consumed offset n. So a
+test that kills the program can check whether all three were stored, or none.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from bullpen.domain.events import Draft
 from bullpen.log.log import Consumed, OutboxLine, SessionLog
 from bullpen.store.database import Database
 from bullpen.store.events import EventStore
-from support.stories import START, said, spawning
+from support.sample_events import SESSION_START, error_draft, worker_spawning
 
 SESSIONS = ("a", "b", "c", "d")
 
@@ -22,13 +22,15 @@ async def append_for_ever(store: EventStore, name: str) -> None:
     try:
         log = await SessionLog.open(store, name)
     except NotFound:
-        log = await SessionLog.create(store, name, [Draft(START), Draft(spawning(), f"w-{name}", "shell")])
+        log = await SessionLog.create(
+            store, name, [Draft(SESSION_START), Draft(worker_spawning(), f"w-{name}", "shell")]
+        )
     worker = f"w-{name}"
     n = await store.consumed_offset(worker, 1)
     while True:
         n += 1
         line = OutboxLine(worker, 1, lambda number, n=n: b"%d %d" % (number, n))  # type: ignore[misc]
-        await log.append([said(str(n), worker)], outbox=[line], consumed=Consumed(worker, 1, n))
+        await log.append([error_draft(str(n), worker)], outbox=[line], consumed=Consumed(worker, 1, n))
         os.write(1, f"{name} {n}\n".encode())
 
 

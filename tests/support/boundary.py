@@ -1,4 +1,4 @@
-"""A boundary for tests of files: one root, and places that are protected."""
+"""A boundary for tests of files: one workspace root, and protected places."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -7,8 +7,8 @@ from bullpen.domain.errors import Forbidden
 from bullpen.sandbox.protected import ProtectedPlaces
 
 
-class OneRoot:
-    """Everything below one directory is allowed."""
+class SingleRootBoundary:
+    """Allow every path below one directory, except protected places."""
 
     def __init__(self, root: Path, own: Iterable[Path] = (), homes: Iterable[Path] = ()) -> None:
         self.root = root

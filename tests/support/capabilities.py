@@ -1,4 +1,4 @@
-"""Root as somebody else: without the powers that make permissions of files void."""
+"""Make permissions of files apply to root: drop the capabilities that bypass them."""
 
 import ctypes
 import os
@@ -22,15 +22,15 @@ class _Set(ctypes.Structure):
 
 
 @contextmanager
-def powerless() -> Iterator[None]:
-    """For this thread and those it starts; a program it runs has all powers again."""
+def without_file_capabilities() -> Iterator[None]:
+    """Drop the capabilities in this thread and its new threads; a program it executes has all of them."""
     if os.geteuid() != 0:
         yield
         return
     held = _get()
     lower = _get()
-    for power in (_DAC_OVERRIDE, _DAC_READ_SEARCH, _FOWNER):
-        lower[0].effective &= ~(1 << power)
+    for capability in (_DAC_OVERRIDE, _DAC_READ_SEARCH, _FOWNER):
+        lower[0].effective &= ~(1 << capability)
     _call("capset", lower)
     try:
         yield

@@ -1,41 +1,41 @@
-"""A page that shows the conversation with one agent, and what a person does there."""
+"""A browser page that shows the conversation with one agent, and the actions of a user in it."""
 
 from playwright.async_api import BrowserContext, Locator, Page, expect
 
-from support.talk import Talk
+from support.session_client import SessionClient
 
 
 class ChatPage:
-    """A page that shows the conversation with one agent."""
+    """A browser page at one session with an agent. `talk` is a client of the same session."""
 
-    def __init__(self, page: Page, talk: Talk) -> None:
+    def __init__(self, page: Page, talk: SessionClient) -> None:
         self.page = page
         self.talk = talk
 
     @classmethod
-    async def at(cls, device: BrowserContext, talk: Talk) -> "ChatPage":
+    async def at(cls, device: BrowserContext, talk: SessionClient) -> "ChatPage":
         this = cls(await device.new_page(), talk)
         await this.page.goto(f"{talk.server.url}/#/session/{talk.id}")
-        await this.light("connected")
+        await this.wait_for_connection("connected")
         return this
 
     @property
     def log(self) -> Locator:
         return self.page.get_by_role("log")
 
-    async def say(self, text: str) -> None:
+    async def send_message(self, text: str) -> None:
         await self.page.get_by_label("Message", exact=True).fill(text)
         await self.page.keyboard.press("Enter")
 
     @property
     def entries(self) -> Locator:
-        """What the page holds of the conversation."""
+        """The entries of the conversation that are in the DOM."""
         return self.log.locator("[data-key]")
 
     @property
-    def card(self) -> Locator:
-        """The permission that waits."""
+    def permission_card(self) -> Locator:
         return self.page.get_by_role("region", name="Permission")
 
-    async def light(self, word: str) -> None:
+    async def wait_for_connection(self, word: str) -> None:
+        """Wait until the footer shows this word about the connection."""
         await expect(self.page.locator("footer").last).to_contain_text(word)

@@ -1,4 +1,4 @@
-"""The `bullpen` command as a script runs it."""
+"""Run the `bullpen` command as a script does, without a terminal."""
 
 import asyncio
 from tempfile import TemporaryFile
@@ -7,8 +7,8 @@ from typing import NamedTuple
 from support.forks import start_bullpen
 
 
-class Done(NamedTuple):
-    """What a command left behind."""
+class CommandResult(NamedTuple):
+    """The exit code and the output of a command."""
 
     code: int
     out: str
@@ -16,12 +16,12 @@ class Done(NamedTuple):
 
 
 class Bullpen:
-    """Runs commands in one environment."""
+    """Runs `bullpen` commands with the same environment variables."""
 
     def __init__(self, env: dict[str, str]) -> None:
         self.env = env
 
-    async def __call__(self, *arguments: str, stdin: bytes = b"") -> Done:
+    async def __call__(self, *arguments: str, stdin: bytes = b"") -> CommandResult:
         with TemporaryFile() as given, TemporaryFile() as out, TemporaryFile() as err:
             given.write(stdin)
             given.seek(0)
@@ -34,4 +34,4 @@ class Bullpen:
                 process.kill()
             out.seek(0)
             err.seek(0)
-            return Done(code, out.read().decode(), err.read().decode())
+            return CommandResult(code, out.read().decode(), err.read().decode())

@@ -1,6 +1,6 @@
-"""Every key of `git help --config`, by whether git can run a program because of it.
+"""Classify every key of `git help --config` by whether it can make git run a program.
 
-The lists cover git 2.39 to 2.47. A key that is in none of them is taken for one that can run a program.
+The lists cover git 2.39 to 2.47. A key that is in none of them is treated as one that can run a program.
 """
 
 import subprocess
@@ -71,7 +71,7 @@ PROGRAMS: dict[str, dict[str, str]] = {
     "url.<base>.pushInsteadOf": {f"url.ext::{PROGRAM} .pushInsteadOf": "canary-push:"},
 }
 
-# Keys that name no program of their own, but let git run one: they choose it, allow it or look for it.
+# Keys that name no program, but select, allow or trigger one.
 SWITCHES: dict[str, dict[str, str]] = {
     "commit.gpgSign": {"commit.gpgSign": "true"},
     "diff.guitool": {"diff.guitool": "canary"},
@@ -97,11 +97,11 @@ SWITCHES: dict[str, dict[str, str]] = {
     "web.browser": {"web.browser": "canary"},
 }
 
-# Keys that make git read another file. The test uses them as routes for all other keys.
+# Keys that make git read another file. The test plants all other keys by them.
 ROUTES = frozenset({"include.path", "includeIf.<condition>.path", "extensions.worktreeConfig"})
 
-# Sections in which no key names, chooses or allows a program.
-CANNOT_SECTIONS = frozenset(
+# Sections in which no key can make git run a program.
+HARMLESS_SECTIONS = frozenset(
     """
     add advice am apply attr author bitmapPseudoMerge blame branch bundle checkout clean clone color
     column commitGraph committer completion credentialCache credentialStore fastimport feature fetch
@@ -112,8 +112,8 @@ CANNOT_SECTIONS = frozenset(
     """.lower().split()
 )
 
-# The other sections: their keys that cannot run a program.
-CANNOT_KEYS: dict[str, str] = {
+# Keys of the other sections that cannot make git run a program.
+HARMLESS_KEYS: dict[str, str] = {
     "commit": """
         cleanup status template verbose
     """,
@@ -224,12 +224,14 @@ CANNOT_KEYS: dict[str, str] = {
     """,
 }
 
-_CANNOT = {f"{section}.{name}" for section, names in CANNOT_KEYS.items() for name in names.lower().split()}
+_HARMLESS = {
+    f"{section}.{name}" for section, names in HARMLESS_KEYS.items() for name in names.lower().split()
+}
 _KNOWN = {key.lower() for key in (*PROGRAMS, *SWITCHES, *ROUTES)}
 
 
 def printed_keys() -> list[str]:
-    """Return the keys that the installed git knows."""
+    """Return the configuration keys that the installed git prints."""
     done = subprocess.run(["git", "help", "--config"], capture_output=True, text=True, check=True)
     lines = (line.strip() for line in done.stdout.splitlines())
     return [line for line in lines if line and not line.startswith("'git")]
@@ -237,7 +239,7 @@ def printed_keys() -> list[str]:
 
 def is_classified(key: str) -> bool:
     key = key.lower().replace(" ", "_")
-    return key in _KNOWN or key in _CANNOT or key.partition(".")[0] in CANNOT_SECTIONS
+    return key in _KNOWN or key in _HARMLESS or key.partition(".")[0] in HARMLESS_SECTIONS
 
 
 def unknown_keys() -> list[str]:
@@ -245,7 +247,7 @@ def unknown_keys() -> list[str]:
 
 
 def planted_settings() -> Iterator[tuple[str, str, str]]:
-    """Yield what is planted: the key as `git help --config` prints it, the key to set, its value."""
+    """Yield each dangerous setting: the key in `git help --config`, the key to set, and its value."""
     for key, settings in {**SWITCHES, **PROGRAMS}.items():
         for name, value in settings.items():
             yield key, name, value

@@ -1,4 +1,4 @@
-"""What must become of a conversation, whatever dies meanwhile: a model of prompts, turns and the queue."""
+"""A model of prompts, turns and the queue: the expected state, whichever process is killed."""
 
 from dataclasses import dataclass, field
 
@@ -8,12 +8,12 @@ SCRIPTS = {
     "wait": "{n} [[chunk begun-{n}]] [[wait_cancel]]",
     "exit": "{n} [[chunk leaving-{n}]] [[exit code=3]]",
 }
-MOST_QUEUED = 10
+MAX_QUEUED = 10
 
 
 @dataclass(frozen=True)
-class Said:
-    """A prompt; its number makes its text one of its kind."""
+class NumberedPrompt:
+    """A prompt of a kind in SCRIPTS. Its number makes its id and text unique."""
 
     number: int
     kind: str
@@ -28,23 +28,23 @@ class Said:
 
 
 @dataclass
-class Conversation:
-    """One session with one agent, as far as the orders that were acknowledged determine it."""
+class ConversationModel:
+    """The state of a session with one agent that follows from the acknowledged requests."""
 
     alive: bool = True
     paused: bool = False
-    turn: Said | None = None  # one that goes on until a person does something
-    queue: list[Said] = field(default_factory=list)
-    turns: list[tuple[str, str]] = field(default_factory=list)  # those that are over: prompt and stop reason
+    turn: NumberedPrompt | None = None  # the turn that runs until the user answers or cancels
+    queue: list[NumberedPrompt] = field(default_factory=list)
+    turns: list[tuple[str, str]] = field(default_factory=list)  # the ended turns: prompt id and stop reason
     approvals: int = 0
     cancels: int = 0
     runs: int = 1
 
-    def submit(self, said: Said) -> None:
-        if self.turn is None and (self.paused or not self.queue):  # what is held lets others pass
-            self._begin(said)
+    def submit(self, prompt: NumberedPrompt) -> None:
+        if self.turn is None and (self.paused or not self.queue):  # a paused queue does not delay new prompts
+            self._begin(prompt)
         else:
-            self.queue.append(said)
+            self.queue.append(prompt)
 
     def approve(self) -> None:
         self.approvals += 1
@@ -63,17 +63,17 @@ class Conversation:
     def restart(self) -> None:
         self.alive = True
         self.runs += 1
-        self._go_on()
+        self._begin_queued()
 
     def resume(self) -> None:
         self.paused = False
-        self._go_on()
+        self._begin_queued()
 
-    def _begin(self, said: Said) -> None:
-        self.turn = said
-        if said.kind == "say":
+    def _begin(self, prompt: NumberedPrompt) -> None:
+        self.turn = prompt
+        if prompt.kind == "say":
             self._end_turn("end_turn")
-        elif said.kind == "exit":
+        elif prompt.kind == "exit":
             self.lose_agent()
 
     def _end_turn(self, reason: str) -> None:
@@ -81,8 +81,8 @@ class Conversation:
         self.turns.append((self.turn.id, reason))
         self.turn = None
         self.paused = self.paused or (reason != "end_turn" and bool(self.queue))
-        self._go_on()
+        self._begin_queued()
 
-    def _go_on(self) -> None:
+    def _begin_queued(self) -> None:
         while self.queue and self.alive and not self.paused and self.turn is None:
             self._begin(self.queue.pop(0))

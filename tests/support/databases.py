@@ -1,4 +1,4 @@
-"""Databases for tests: a SQLite file, and a private PostgreSQL cluster made of PyPI's binaries."""
+"""Databases for tests: a SQLite file, and a private PostgreSQL cluster with binaries from PyPI."""
 
 import os
 import pwd
@@ -21,7 +21,7 @@ from bullpen.store.events import EventStore
 
 SETTINGS = {
     "listen_addresses": "''",
-    "fsync": "off",  # in a test our processes die, not the machine
+    "fsync": "off",  # tests kill processes, not the machine
     "shared_buffers": "16MB",
     "max_connections": "30",
     "autovacuum": "off",
@@ -29,7 +29,7 @@ SETTINGS = {
 
 
 class Cluster:
-    """PostgreSQL on a Unix socket of its own. It refuses to run as root; root runs it as nobody."""
+    """A PostgreSQL cluster with its own Unix socket. It refuses to run as root; root runs it as `nobody`."""
 
     def __init__(self, primary: "Cluster | None" = None) -> None:
         """Create an empty cluster, or an asynchronous standby of a running one."""
@@ -66,7 +66,7 @@ class Cluster:
         shutil.rmtree(self.home)
 
     def detach(self) -> None:
-        """Let a standby receive nothing more from its primary, as when their network is cut."""
+        """Disconnect a standby from its primary, as a network failure does."""
         self.execute("ALTER SYSTEM SET primary_conninfo = ''")
         self.execute("SELECT pg_reload_conf()")
         while self.execute("SELECT 1 FROM pg_stat_wal_receiver"):
@@ -82,13 +82,13 @@ class Cluster:
             return done.fetchall() if done.description else []
 
     def new_database(self) -> str:
-        """The URL of an empty database."""
+        """Create an empty database and return its URL."""
         name = f"test_{uuid.uuid4().hex}"
         self.execute(f'CREATE DATABASE "{name}"')
         return f"postgresql+psycopg:///{name}?host={self.home}&user=bullpen"
 
     def _run(self, program: str, *arguments: str) -> int:
-        # Output goes to a file: the server would keep a pipe open for as long as it runs.
+        # Output goes to a file: the database server would keep a pipe open while it runs.
         with (self.home / "output").open("ab") as output:
             command = [str(self._binaries / program), "-D", str(self._data), *arguments]
             return subprocess.run(
@@ -101,7 +101,7 @@ class Cluster:
         installed = Path(spec.origin).parent
         if self._user is None:
             return installed / "pginstall18" / "bin"
-        # nobody may not be able to reach the place they are installed in
+        # the user `nobody` may not have access to the directory of the installed package
         copy = self.home / installed.name
         shutil.copytree(installed / "pginstall18", copy / "pginstall18")
         shutil.copytree(installed.with_suffix(".libs"), copy.with_suffix(".libs"))
@@ -120,7 +120,7 @@ def cluster() -> Iterator[Cluster]:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """An empty database of each kind we support."""
+    """The URL of an empty database, of each supported kind."""
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path}/bullpen.db"
     made: Cluster = request.getfixturevalue("cluster")

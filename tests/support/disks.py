@@ -1,4 +1,4 @@
-"""Disks that can be filled: a file size limit anywhere, and a tiny file system where one may be mounted."""
+"""Disks that a test can fill: by a file size limit, or by a small file system if mounting is allowed."""
 
 import os
 import resource
@@ -10,7 +10,7 @@ from typing import Protocol
 
 import pytest
 
-SIZE = 16 * 1024 * 1024  # twice the ballast is free when nothing fills it
+TINY_DISK_BYTES = 16 * 1024 * 1024  # so that an empty disk has room for twice the ballast
 
 
 class Disk(Protocol):
@@ -22,7 +22,7 @@ class Disk(Protocol):
 
 
 class LimitedDisk:
-    """Files that may not grow: writing beyond the limit fails as on a broken disk (for SQLite an IOERR)."""
+    """Limit the size of files of this process. A write beyond the limit fails, for SQLite with IOERR."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -58,7 +58,7 @@ class TinyDisk:
 
 @contextmanager
 def tiny_disk(path: Path) -> Iterator[TinyDisk]:
-    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={SIZE}", "tmpfs", path], check=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={TINY_DISK_BYTES}", "tmpfs", path], check=True)
     try:
         yield TinyDisk(path)
     finally:
@@ -74,12 +74,13 @@ def limited_disk(path: Path) -> Iterator[LimitedDisk]:
         disk.free()
 
 
-KINDS = {"limited": limited_disk} | ({"tiny": tiny_disk} if os.geteuid() == 0 else {})  # mounting needs root
+# Mounting needs root.
+DISK_KINDS = {"limited": limited_disk} | ({"tiny": tiny_disk} if os.geteuid() == 0 else {})
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=DISK_KINDS)
 def disk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Disk]:
     path = tmp_path / "disk"
     path.mkdir()
-    with KINDS[request.param](path) as made:
+    with DISK_KINDS[request.param](path) as made:
         yield made

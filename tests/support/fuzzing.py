@@ -1,4 +1,4 @@
-"""Structure-aware mutation for the tests in `tests/fuzz`, and their corpus of inputs that once failed.
+"""Structure-aware mutation for the tests in `tests/fuzz`, and their corpus of inputs that failed before.
 
 A target is a function that takes an input as bytes and raises if a property does not hold. `fuzz` calls it
 with mutated valid inputs; `replay` calls it with the files in the corpus of the target.
@@ -15,7 +15,7 @@ from hypothesis import Phase, given, seed, settings
 from hypothesis import strategies as st
 
 FULL = os.environ.get("BULLPEN_FAULTS") == "full"
-FULL_FACTOR = 100  # as many examples as in a normal run
+FULL_FACTOR = 100  # a full run has this many times the examples of a normal run
 SEED = int(os.environ.get("BULLPEN_FUZZ_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 32)
 CORPUS = Path(__file__).parents[1] / "fuzz/corpus"
 
@@ -42,22 +42,22 @@ def mutated_json(draw: st.DrawFn, templates: Sequence[Any], changes: int = 3) ->
 
 
 def _changed(draw: st.DrawFn, value: Any) -> Any:
-    places = list(_places(value))
-    if not places:
+    positions = _positions(value)
+    if not positions:
         return odd_value(draw)
-    holder, key = places[draw(st.integers(0, len(places) - 1))]
+    container, key = positions[draw(st.integers(0, len(positions) - 1))]
     match draw(st.sampled_from(["replace", "replace", "replace", "remove", "add", "exchange", "repeat"])):
         case "remove":
-            del holder[key]
-        case "add" if isinstance(holder, dict):
-            holder[draw(st.sampled_from(["", "x", "id", "data", "type"]))] = odd_value(draw)
+            del container[key]
+        case "add" if isinstance(container, dict):
+            container[draw(st.sampled_from(["", "x", "id", "data", "type"]))] = odd_value(draw)
         case "exchange":
-            other, name = places[draw(st.integers(0, len(places) - 1))]
-            holder[key] = copy.deepcopy(other[name])
-        case "repeat" if isinstance(holder, list):
-            holder.insert(key, copy.deepcopy(holder[key]))
+            other, other_key = positions[draw(st.integers(0, len(positions) - 1))]
+            container[key] = copy.deepcopy(other[other_key])
+        case "repeat" if isinstance(container, list):
+            container.insert(key, copy.deepcopy(container[key]))
         case _:
-            holder[key] = odd_value(draw)
+            container[key] = odd_value(draw)
     return value
 
 
@@ -65,14 +65,14 @@ def odd_value(draw: st.DrawFn) -> Any:
     return copy.deepcopy(ODD_VALUES[draw(st.integers(0, len(ODD_VALUES) - 1))])
 
 
-def _places(value: Any) -> "list[tuple[Any, Any]]":
-    """Every (container, key) in a JSON value."""
-    inner: list[tuple[Any, Any]] = []
+def _positions(value: Any) -> "list[tuple[Any, Any]]":
+    """Return every (container, key) in a JSON value."""
+    positions: list[tuple[Any, Any]] = []
     pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, each in list(pairs):
-        inner.append((value, key))
-        inner += _places(each)
-    return inner
+        positions.append((value, key))
+        positions += _positions(each)
+    return positions
 
 
 @st.composite
@@ -98,7 +98,7 @@ def mutated_bytes(draw: st.DrawFn, templates: Sequence[bytes], changes: int = 4)
 
 
 def replay(target: str, check: Callable[[bytes], object]) -> None:
-    """Check the inputs that once failed."""
+    """Check the inputs in the corpus of this target."""
     files = sorted((CORPUS / target).iterdir())
     assert files
     for file in files:
@@ -109,7 +109,7 @@ def replay(target: str, check: Callable[[bytes], object]) -> None:
 def fuzz(
     target: str, inputs: st.SearchStrategy[bytes], check: Callable[[bytes], object], examples: int
 ) -> None:
-    """Check `examples` inputs, or FULL_FACTOR times as many; print how many. A failing one becomes a file."""
+    """Check `examples` inputs, in a full run FULL_FACTOR times as many. Save a failing one in the corpus."""
     examples *= FULL_FACTOR if FULL else 1
     count = 0
 

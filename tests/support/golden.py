@@ -1,11 +1,14 @@
-"""The stories that the fold and its twin in the page both pass; run by its path, it writes their sums."""
+"""Golden files of the fold. The fold of the server and the one of the page must give the same results.
+
+`python tests/support/golden.py` writes the results that the server's fold gives now.
+"""
 
 import json
 import sys
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[1]))  # it is run by its path
+sys.path.insert(0, str(Path(__file__).parents[1]))  # for `python tests/support/golden.py`
 
 from bullpen.domain.conversation_state import Conversation
 from bullpen.domain.queue import QueueItem
@@ -23,8 +26,8 @@ def snapshot_of(story: dict[str, Any]) -> Snapshot:
     return fold_all(Snapshot(id=story["id"]), map(read_event, story["events"]))
 
 
-def adds_up(story: dict[str, Any]) -> dict[str, Any]:
-    """The session as clients are told of it, and what the page makes of its queue and conversations."""
+def expected_state(story: dict[str, Any]) -> dict[str, Any]:
+    """Return the session as the server sends it, and the queue and conversations as the page folds them."""
     snapshot = snapshot_of(story)
     conversations = {id: _conversation(each) for id, each in snapshot.conversations.items()}
     queue = {"items": [_item(item) for item in snapshot.queue.items], "paused": snapshot.queue.paused}
@@ -72,8 +75,8 @@ def _conversation(state: Conversation) -> dict[str, Any]:
     }
 
 
-if __name__ == "__main__":  # read what changed before you commit it
+if __name__ == "__main__":  # review the differences before you commit them
     for path in paths():
         story = json.loads(path.read_text())
-        text = json.dumps(story | adds_up(story), indent=2, ensure_ascii=False)
+        text = json.dumps(story | expected_state(story), indent=2, ensure_ascii=False)
         path.write_text(f"{text}\n")

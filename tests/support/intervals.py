@@ -1,4 +1,4 @@
-"""Shorter waits for a server that a test starts, or for the test itself; see bullpen/intervals.py."""
+"""Shorten the waits of a server that a test starts, or of the test process; see bullpen/intervals.py."""
 
 import json
 import shlex
@@ -16,13 +16,13 @@ def in_environment(**seconds: float) -> dict[str, str]:
 
 
 def exported(**seconds: float) -> str:
-    """Return the variable as a shell takes it, for commands that are typed."""
+    """Return an assignment of the variable for a shell, to be typed before a command."""
     return f"{VARIABLE}={shlex.quote(json.dumps(seconds))}"
 
 
 @contextmanager
 def shortened(**seconds: float) -> Iterator[None]:
-    """Shorten waits in this process, and in those that it starts meanwhile."""
+    """Shorten waits in this process and in processes that it starts inside the block."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(VARIABLE, json.dumps(seconds))
         yield

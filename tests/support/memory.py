@@ -1,4 +1,4 @@
-"""Measure how much memory a process uses at most, as the kernel counts it."""
+"""Measure the peak memory of a process, as the kernel counts it."""
 
 from pathlib import Path
 
@@ -10,6 +10,6 @@ def reset_peak(pid: int) -> int:
 
 
 def peak(pid: int) -> int:
-    """Return the most bytes that were resident since `reset_peak`."""
+    """Return the highest number of resident bytes since `reset_peak`."""
     status = Path(f"/proc/{pid}/status").read_text()
     return int(status.split("VmHWM:")[1].split()[0]) << 10

@@ -1,4 +1,4 @@
-"""Runs of schemathesis over the OpenAPI document of a server, each with one credential."""
+"""Run schemathesis over the OpenAPI document of a server, each time with one credential."""
 
 import json
 import os
@@ -19,7 +19,7 @@ CHECKS = (
     "response_schema_conformance",
     "unsupported_method",
     "allow_header_conformance",
-    "repeat",  # ours, in openapi_hooks.py
+    "repeat",  # defined in openapi_hooks.py
 )
 SETTINGS = """
 [cache]
@@ -31,37 +31,37 @@ max-examples = 20
 
 
 Headers = Mapping[str, str]
-Aim = Mapping[str, Sequence[str]]  # ids that exist and belong together, by the name of their path parameter
+ExistingIds = Mapping[str, Sequence[str]]  # ids of one session and its parts, by path parameter
 
 
 class Target(NamedTuple):
-    """A server, and what a run finds there.
+    """A server, and the ids and bodies that a run uses.
 
-    Every second request is for one of the `aims`, with one of the `bodies` if its operation has one. What the
-    aims name and the `tokens` are not removed.
+    Every second request uses the ids of one group of `existing`, and the body of its operation in `bodies`,
+    if there is one. The run does not remove these ids and `tokens`.
     """
 
     url: str
     document: Mapping[str, Any]  # OpenAPI
     owner: Headers
-    aims: Sequence[Aim]
+    existing: Sequence[ExistingIds]
     bodies: Mapping[str, Any]  # by operation
-    tokens: Sequence[str]  # ids
+    tokens: Sequence[str]  # ids of tokens
 
 
 class Result(NamedTuple):
-    """What a run of schemathesis came to."""
+    """The result of a run of schemathesis."""
 
     operations: int
     cases: int
     answers: Mapping[str, Mapping[str, int]]  # by operation and status
-    repeated: Mapping[str, int]  # requests by credential or by kind of oddity
+    repeated: Mapping[str, int]  # requests by credential or mutation
     findings: int
     report: str
 
 
 class Fuzzer:
-    """Runs schemathesis in a process and a directory of its own."""
+    """Runs schemathesis as a process in its own directory."""
 
     def __init__(self, target: Target, directory: Path) -> None:
         self._target = target
@@ -71,7 +71,7 @@ class Fuzzer:
         (directory / "schemathesis.toml").write_text(SETTINGS)
 
     def run(self, headers: Headers, others: Mapping[str, Headers], options: Sequence[str]) -> Result:
-        """Call every operation with these headers, and each time again with another credential or spoiled."""
+        """Call every operation with these headers; repeat each call with another credential or a mutation."""
         setup, sent, report = (self._directory / name for name in ("setup.json", "sent.json", "report.json"))
         setup.write_text(json.dumps(self._target._asdict() | {"credentials": others}))
         command = [

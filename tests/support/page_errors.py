@@ -1,4 +1,4 @@
-"""Collect uncaught errors of every page, so that a journey during which one occurred fails."""
+"""Collect uncaught errors of every page, so that a test with such an error fails."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +16,7 @@ def watch_errors(profile: BrowserContext) -> None:
 
 @contextmanager
 def no_uncaught_errors() -> Iterator[None]:
-    """Raise AssertionError at the end if a watched page had an uncaught error meanwhile."""
+    """Raise AssertionError at the end of the block if a watched page had an uncaught error in it."""
     take_errors()
     yield
     errors = take_errors()
@@ -31,13 +31,13 @@ def take_errors() -> list[str]:
 
 
 def _record_error(thrown: WebError) -> None:
-    """A part of the page that the server did not deliver is no mistake: tests kill servers at any moment."""
+    """Record the error, unless a part of the page could not be loaded: tests kill servers at any moment."""
     text = thrown.error.stack or str(thrown.error)
     if "Unable to preload CSS" not in text:
         _errors.append(text)
 
 
 def _record_message(message: ConsoleMessage) -> None:
-    """Workers and libraries report uncaught exceptions only on the console."""
+    """Record uncaught exceptions that web workers and libraries report only on the console."""
     if message.type == "error" and message.text.startswith("Uncaught"):
         _errors.append(message.text)

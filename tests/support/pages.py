@@ -1,4 +1,4 @@
-"""What a person does with the page, and what they see there."""
+"""Actions of a user in the page: logging in, and using a terminal."""
 
 import json
 import re
@@ -9,7 +9,7 @@ from playwright.async_api import Browser, BrowserContext, Locator, Page, WebSock
 from support.page_errors import watch_errors
 from support.server import Server
 
-# Violations of the policy as the browser itself reports them.
+# Violations of the Content-Security-Policy that the browser reports.
 WATCH_POLICY = """
     window.violations = []
     document.addEventListener('securitypolicyviolation', (event) =>
@@ -32,7 +32,7 @@ async def login_url(server: Server) -> str:
 
 
 async def log_in(profile: BrowserContext, server: Server) -> None:
-    """Leaves in a profile what the page's own login leaves (tests/ui/test_login.py), without its page."""
+    """Store the cookie and the secret in a profile, as the login page does (tests/ui/test_login.py)."""
     code = (await login_url(server)).partition("#code=")[2]
     answer = await profile.request.post(f"{server.url}/api/login", data={"code": code})
     assert answer.ok, await answer.text()
@@ -43,16 +43,16 @@ async def log_in(profile: BrowserContext, server: Server) -> None:
 
 
 class TerminalPage:
-    """A page that shows a terminal, and what it has said to the server."""
+    """A page that shows a terminal, and the messages that it sent to the server."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
-        self.said: list[dict[str, Any]] = []
-        page.on("websocket", self._listen)
+        self.sent_messages: list[dict[str, Any]] = []
+        page.on("websocket", self._watch_socket)
 
     @classmethod
     async def new(cls, device: BrowserContext, server: Server) -> "TerminalPage":
-        """A new terminal by the button, with a prompt of its own."""
+        """Start a terminal with the button, and set a short prompt."""
         this = cls(await device.new_page())
         await this.page.goto(server.url)
         await this.page.get_by_role("button", name="New terminal").click()
@@ -61,7 +61,7 @@ class TerminalPage:
 
     @classmethod
     async def at(cls, device: BrowserContext, url: str) -> "TerminalPage":
-        """The same terminal in another page."""
+        """Open a terminal by its URL in a new page."""
         this = cls(await device.new_page())
         await this.page.goto(url)
         await this.rows.wait_for()
@@ -72,31 +72,31 @@ class TerminalPage:
         return self.page.locator(".xterm-rows")
 
     @property
-    def typed(self) -> str:
-        return "".join(message["data"] for message in self.said if message["type"] == "input")
+    def typed_text(self) -> str:
+        return "".join(message["data"] for message in self.sent_messages if message["type"] == "input")
 
     async def run(self, command: str) -> None:
-        """Types a command line."""
+        """Type a command line and press Enter."""
         await self.rows.wait_for()
         await self.page.locator(".xterm-helper-textarea").focus()
         await self.page.keyboard.insert_text(command)
         await self.page.keyboard.press("Enter")
 
-    async def sees(self, text: str) -> None:
+    async def wait_for_text(self, text: str) -> None:
         await expect(self.rows).to_contain_text(text)
 
-    async def rests(self) -> None:
-        """Waits until the shell shows its prompt again, as the last thing on the screen."""
+    async def wait_for_prompt(self) -> None:
+        """Wait until the screen ends with the prompt of the shell."""
         await expect(self.rows).to_contain_text(re.compile(r">\s*$"))
 
     async def lines(self) -> list[str]:
-        """The screen's rows as text."""
+        """Return the rows of the screen as text."""
         texts = await self.rows.locator("> div").all_inner_texts()
         return [text.replace("\xa0", " ").rstrip() for text in texts]
 
-    def _listen(self, socket: WebSocket) -> None:
+    def _watch_socket(self, socket: WebSocket) -> None:
         if "/worker/" in socket.url:
-            socket.on("framesent", self._hear)
+            socket.on("framesent", self._add_message)
 
-    def _hear(self, frame: str | bytes) -> None:
-        self.said.append(json.loads(frame))
+    def _add_message(self, frame: str | bytes) -> None:
+        self.sent_messages.append(json.loads(frame))

@@ -1,4 +1,4 @@
-"""Small pictures of every type we take, with the size they claim to have."""
+"""Small images of every accepted type. Their headers declare the given width and height."""
 
 import struct
 import zlib

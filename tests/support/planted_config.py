@@ -1,4 +1,4 @@
-"""S-08: settings that run programs, planted by each route on which git reads settings."""
+"""Plant git settings that run programs, by each route by which git reads settings."""
 
 import subprocess
 from collections.abc import Callable, Mapping
@@ -6,10 +6,10 @@ from pathlib import Path
 
 from bullpen.git.configuration import Setting, render
 from support.config_keys import HOOKS, PROGRAM, SWITCHES, planted_settings
+from support.git_exploits import HostileRepository
 from support.repositories import ENVIRONMENT, Repo
-from support.tricks import Trap
 
-_FILTERS = ("filter.<driver>.clean", "filter.<driver>.smudge")  # git needs the content back
+_FILTERS = ("filter.<driver>.clean", "filter.<driver>.smudge")  # these programs must return the content
 _HOOK_NAMES = ("post-checkout", "post-index-change", "reference-transaction", "pre-commit", "post-rewrite")
 _ATTRIBUTES = """\
 readme.txt filter=plain diff=textconv
@@ -24,37 +24,38 @@ _VARIABLES = (
 )
 
 
-class PlantedTrap(Trap):
-    """A trap in which each key has a program of its own. `env` is what its route adds to the environment."""
+class PlantedRepository(HostileRepository):
+    """A hostile repository with a separate program for each key. A route adds variables to `env`."""
 
     def __init__(self, top: Path) -> None:
         super().__init__(top)
-        self.ran = top / "ran"
-        self.ran.mkdir()
+        self._runs = top / "ran"
+        self._runs.mkdir()
         self._programs = top / "programs"
         self._programs.mkdir()
         self.env: dict[str, str] = {}
         self.home = top / "user"
         (self.home / ".config" / "git").mkdir(parents=True)
-        self._sign_a_commit()
+        self._sign_commits()
         self.settings = [
             (self._fill(key, name), self._fill(key, value)) for key, name, value in planted_settings()
         ]
         self.settings += [("remote.local.url", str(self.repo.path)), ("gpg.format", "openpgp")]
 
-    def what_ran(self) -> set[str]:
-        return {file.read_text().strip() for file in self.ran.iterdir()}
+    def programs_that_ran(self) -> set[str]:
+        """Return the keys whose programs ran."""
+        return {file.read_text().strip() for file in self._runs.iterdir()}
 
-    def forget(self) -> None:
-        for file in self.ran.iterdir():
+    def clear_traces(self) -> None:
+        for file in self._runs.iterdir():
             file.unlink()
 
     def make_program(self, key: str) -> Path:
-        """Make a script that notes that it ran for this key."""
+        """Create a script that writes the key to a file when it runs."""
         number = f"{len(list(self._programs.iterdir()))}"
         script = self._programs / number
-        note = f"echo '{key}' > {self.ran / number}"
-        script.write_text(f"#!/bin/sh\n{note}\n{'exec cat' if key in _FILTERS else 'exit 0'}\n")
+        record = f"echo '{key}' > {self._runs / number}"
+        script.write_text(f"#!/bin/sh\n{record}\n{'exec cat' if key in _FILTERS else 'exit 0'}\n")
         script.chmod(0o755)
         return script
 
@@ -63,11 +64,13 @@ class PlantedTrap(Trap):
             config.write(render(settings))
 
     def _fill(self, key: str, text: str) -> str:
+        """Replace the placeholder of a program or a hooks directory in a setting."""
         if HOOKS in text:
             return text.replace(HOOKS, str(self._hooks(key)))
         return text.replace(PROGRAM, str(self.make_program(key))) if PROGRAM in text else text
 
     def _hooks(self, key: str) -> Path:
+        """Create a directory in which every hook is the program of this key."""
         script = self.make_program(key)
         directory = script.with_name(f"{script.name}.hooks")
         directory.mkdir()
@@ -76,142 +79,142 @@ class PlantedTrap(Trap):
         (directory / "hooks").symlink_to(".")
         return directory
 
-    def _sign_a_commit(self) -> None:
-        """Let the checked out commits look signed, so that git asks a program about the signature."""
-        for place in self.places:
-            head, _, message = self.repo.git("cat-file", "commit", "HEAD", cwd=place.work_tree).partition(
-                "\n\n"
-            )
+    def _sign_commits(self) -> None:
+        """Add a signature to the checked out commits, so that git runs a program to verify it."""
+        for git_directories in self.all_git_directories:
+            head, _, message = self.repo.git(
+                "cat-file", "commit", "HEAD", cwd=git_directories.work_tree
+            ).partition("\n\n")
             begin, end = "-----BEGIN PGP SIGNATURE-----", "-----END PGP SIGNATURE-----"
             raw = self.top / "signed"
             raw.write_text(f"{head}\ngpgsig {begin}\n \n x\n {end}\n\n{message}")
             signed = self.repo.git("hash-object", "-t", "commit", "-w", str(raw)).strip()
-            self.repo.git("update-ref", "HEAD", signed, cwd=place.work_tree)
+            self.repo.git("update-ref", "HEAD", signed, cwd=git_directories.work_tree)
 
 
-Route = Callable[[PlantedTrap], None]
+Route = Callable[[PlantedRepository], None]
 
 
-def local(trap: PlantedTrap) -> None:
-    trap.attribute(_ATTRIBUTES)
-    trap.configure_locally(list(trap.settings))
+def local(hostile: PlantedRepository) -> None:
+    hostile.set_attributes(_ATTRIBUTES)
+    hostile.configure_locally(list(hostile.settings))
 
 
-def worktree_config(trap: PlantedTrap) -> None:
-    trap.attribute(_ATTRIBUTES)
-    trap.configure_locally([("extensions.worktreeConfig", "true")])
-    for place in trap.places:
-        (place.git_dir / "config.worktree").write_bytes(render(trap.settings))
+def worktree_config(hostile: PlantedRepository) -> None:
+    hostile.set_attributes(_ATTRIBUTES)
+    hostile.configure_locally([("extensions.worktreeConfig", "true")])
+    for git_directories in hostile.all_git_directories:
+        (git_directories.git_dir / "config.worktree").write_bytes(render(hostile.settings))
 
 
-def _include(trap: PlantedTrap, key: str, settings: list[Setting]) -> None:
-    trap.attribute(_ATTRIBUTES)
-    included = trap.top / "included"
+def _include(hostile: PlantedRepository, key: str, settings: list[Setting]) -> None:
+    hostile.set_attributes(_ATTRIBUTES)
+    included = hostile.top / "included"
     included.write_bytes(render(settings))
-    trap.configure_locally([(key, str(included))])
+    hostile.configure_locally([(key, str(included))])
 
 
-def include(trap: PlantedTrap) -> None:
-    _include(trap, "include.path", list(trap.settings))
+def include(hostile: PlantedRepository) -> None:
+    _include(hostile, "include.path", list(hostile.settings))
 
 
-def include_if_gitdir(trap: PlantedTrap) -> None:
-    _include(trap, "includeIf.gitdir:**.path", list(trap.settings))
+def include_if_gitdir(hostile: PlantedRepository) -> None:
+    _include(hostile, "includeIf.gitdir:**.path", list(hostile.settings))
 
 
-def include_if_gitdir_of_a_worktree(trap: PlantedTrap) -> None:
-    _include(trap, "includeIf.gitdir:**/worktrees/**.path", list(trap.settings))
+def include_if_gitdir_of_a_worktree(hostile: PlantedRepository) -> None:
+    _include(hostile, "includeIf.gitdir:**/worktrees/**.path", list(hostile.settings))
 
 
-def include_if_gitdir_ignoring_case(trap: PlantedTrap) -> None:
-    _include(trap, "includeIf.gitdir/i:**/REPO/**.path", list(trap.settings))
+def include_if_gitdir_ignoring_case(hostile: PlantedRepository) -> None:
+    _include(hostile, "includeIf.gitdir/i:**/REPO/**.path", list(hostile.settings))
 
 
-def include_if_onbranch(trap: PlantedTrap) -> None:
-    _include(trap, "includeIf.onbranch:**.path", list(trap.settings))
+def include_if_onbranch(hostile: PlantedRepository) -> None:
+    _include(hostile, "includeIf.onbranch:**.path", list(hostile.settings))
 
 
-def include_if_onbranch_of_a_new_worktree(trap: PlantedTrap) -> None:
-    """The branch `plain` is made by `CALLS`, the branch `added` by a place that calls git."""
+def include_if_onbranch_of_a_new_worktree(hostile: PlantedRepository) -> None:
+    """Include the settings on the branches that CALLS (`plain`) and Bullpen (`added`) create."""
     for branch in ("plain", "added"):
-        _include(trap, f"includeIf.onbranch:{branch}.path", list(trap.settings))
+        _include(hostile, f"includeIf.onbranch:{branch}.path", list(hostile.settings))
 
 
-def include_if_hasconfig(trap: PlantedTrap) -> None:
-    """Git refuses to include a remote's URL on this condition."""
-    trap.configure_locally([("remote.known.url", "https://example.invalid/x")])
-    settings: list[Setting] = [(key, value) for key, value in trap.settings if not key.endswith(".url")]
-    _include(trap, "includeIf.hasconfig:remote.*.url:https://example.invalid/**.path", settings)
+def include_if_hasconfig(hostile: PlantedRepository) -> None:
+    """Include all settings but URLs of remotes: git refuses those on this condition."""
+    hostile.configure_locally([("remote.known.url", "https://example.invalid/x")])
+    settings: list[Setting] = [(key, value) for key, value in hostile.settings if not key.endswith(".url")]
+    _include(hostile, "includeIf.hasconfig:remote.*.url:https://example.invalid/**.path", settings)
 
 
-def submodule(trap: PlantedTrap) -> None:
-    """The settings are those of a submodule; the repository itself asks git to look into it."""
-    inner = Repo(trap.top / "inner")
-    trap.repo.git("submodule", "add", "-q", str(inner.path), "sub")
-    trap.head = trap.repo.commit("submodule")
-    directory = trap.repo.git_dir / "modules" / "sub"
+def submodule(hostile: PlantedRepository) -> None:
+    """Plant the settings in a submodule, and make the repository's configuration read submodules."""
+    inner = Repo(hostile.top / "inner")
+    hostile.repo.git("submodule", "add", "-q", str(inner.path), "sub")
+    hostile.head = hostile.repo.commit("submodule")
+    directory = hostile.repo.git_dir / "modules" / "sub"
     with (directory / "config").open("ab") as config:
-        config.write(render(trap.settings))
+        config.write(render(hostile.settings))
     (directory / "info" / "attributes").write_text("* filter=plain diff=textconv\n")
-    trap.configure_locally([each for key in SWITCHES for each in SWITCHES[key].items()])
-    (trap.repo.path / "sub" / "readme.txt").write_text("changed\n")
-    trap.touch()
+    hostile.configure_locally([each for key in SWITCHES for each in SWITCHES[key].items()])
+    (hostile.repo.path / "sub" / "readme.txt").write_text("changed\n")
+    hostile.change_files()
 
 
-def user(trap: PlantedTrap) -> None:
-    trap.attribute(_ATTRIBUTES)
-    (trap.home / ".gitconfig").write_bytes(render(trap.settings))
-    trap.env["HOME"] = str(trap.home)
+def user(hostile: PlantedRepository) -> None:
+    hostile.set_attributes(_ATTRIBUTES)
+    (hostile.home / ".gitconfig").write_bytes(render(hostile.settings))
+    hostile.env["HOME"] = str(hostile.home)
 
 
-def user_xdg(trap: PlantedTrap) -> None:
-    trap.attribute(_ATTRIBUTES)
-    (trap.home / ".config" / "git" / "config").write_bytes(render(trap.settings))
-    trap.env["HOME"] = str(trap.home)
+def user_xdg(hostile: PlantedRepository) -> None:
+    hostile.set_attributes(_ATTRIBUTES)
+    (hostile.home / ".config" / "git" / "config").write_bytes(render(hostile.settings))
+    hostile.env["HOME"] = str(hostile.home)
 
 
-def environment_settings(trap: PlantedTrap) -> None:
-    trap.attribute(_ATTRIBUTES)
-    trap.env["GIT_CONFIG_COUNT"] = str(len(trap.settings))
-    for number, (key, value) in enumerate(trap.settings):
-        trap.env |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+def environment_settings(hostile: PlantedRepository) -> None:
+    hostile.set_attributes(_ATTRIBUTES)
+    hostile.env["GIT_CONFIG_COUNT"] = str(len(hostile.settings))
+    for number, (key, value) in enumerate(hostile.settings):
+        hostile.env |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
 
 
-def environment_files(trap: PlantedTrap) -> None:
-    trap.attribute(_ATTRIBUTES)
-    files = [trap.top / "system", trap.top / "global"]
+def environment_files(hostile: PlantedRepository) -> None:
+    hostile.set_attributes(_ATTRIBUTES)
+    files = [hostile.top / "system", hostile.top / "global"]
     for file in files:
-        file.write_bytes(render(trap.settings))
-    trap.env |= {"GIT_CONFIG_SYSTEM": str(files[0]), "GIT_CONFIG_GLOBAL": str(files[1])}
-    trap.env["GIT_CONFIG_NOSYSTEM"] = "0"
+        file.write_bytes(render(hostile.settings))
+    hostile.env |= {"GIT_CONFIG_SYSTEM": str(files[0]), "GIT_CONFIG_GLOBAL": str(files[1])}
+    hostile.env["GIT_CONFIG_NOSYSTEM"] = "0"
 
 
-def environment_programs(trap: PlantedTrap) -> None:
-    trap.env |= {name: str(trap.make_program(f"${name}")) for name in _VARIABLES}
+def environment_programs(hostile: PlantedRepository) -> None:
+    hostile.env |= {name: str(hostile.make_program(f"${name}")) for name in _VARIABLES}
 
 
-def environment_directories(trap: PlantedTrap) -> None:
-    """The environment names another git directory, with these settings."""
-    evil = Repo(trap.top / "evil").git_dir
+def environment_directories(hostile: PlantedRepository) -> None:
+    """Name another git directory, which has the settings, in the environment."""
+    evil = Repo(hostile.top / "evil").git_dir
     with (evil / "config").open("ab") as config:
-        config.write(render([*trap.settings, ("core.worktree", str(trap.repo.path))]))
+        config.write(render([*hostile.settings, ("core.worktree", str(hostile.repo.path))]))
     (evil / "info" / "attributes").write_text("* filter=plain diff=textconv\n")
-    trap.env |= {"GIT_DIR": str(evil), "GIT_COMMON_DIR": str(evil)}
+    hostile.env |= {"GIT_DIR": str(evil), "GIT_COMMON_DIR": str(evil)}
 
 
-def tracked_attributes(trap: PlantedTrap) -> None:
-    for place in trap.places:
-        (place.work_tree / ".gitattributes").write_text(_ATTRIBUTES)
-        trap.repo.git("add", ".gitattributes", cwd=place.work_tree)
-        trap.repo.git("commit", "-q", "-m", "attributes", cwd=place.work_tree)
-    trap.head = trap.repo.git("rev-parse", "HEAD").strip()
-    trap.configure_locally(list(trap.settings))
+def tracked_attributes(hostile: PlantedRepository) -> None:
+    for git_directories in hostile.all_git_directories:
+        (git_directories.work_tree / ".gitattributes").write_text(_ATTRIBUTES)
+        hostile.repo.git("add", ".gitattributes", cwd=git_directories.work_tree)
+        hostile.repo.git("commit", "-q", "-m", "attributes", cwd=git_directories.work_tree)
+    hostile.head = hostile.repo.git("rev-parse", "HEAD").strip()
+    hostile.configure_locally(list(hostile.settings))
 
 
-def attributes_of_user(trap: PlantedTrap) -> None:
-    (trap.home / ".config" / "git" / "attributes").write_text(_ATTRIBUTES)
-    trap.env["HOME"] = str(trap.home)
-    trap.configure_locally(list(trap.settings))
+def attributes_of_user(hostile: PlantedRepository) -> None:
+    (hostile.home / ".config" / "git" / "attributes").write_text(_ATTRIBUTES)
+    hostile.env["HOME"] = str(hostile.home)
+    hostile.configure_locally(list(hostile.settings))
 
 
 ROUTES: tuple[Route, ...] = (
@@ -235,7 +238,7 @@ ROUTES: tuple[Route, ...] = (
     attributes_of_user,
 )
 
-# Calls of plain git, as people and agents type them. `@` begins a call in the linked worktree.
+# Calls of plain git, as users and agents type them. `@` runs a call in the linked worktree.
 CALLS: tuple[str, ...] = (
     "status",
     "@ status",
@@ -265,15 +268,15 @@ CALLS: tuple[str, ...] = (
 _CALL_SECONDS = 20
 
 
-def call_plain_git(trap: PlantedTrap, environment: Mapping[str, str] = ENVIRONMENT) -> None:
-    """Run each call with git as it is. A call may fail; the question is which programs it runs."""
+def call_plain_git(hostile: PlantedRepository, environment: Mapping[str, str] = ENVIRONMENT) -> None:
+    """Run each call with plain git. A call may fail; the test checks which programs ran."""
     for call in CALLS:
-        words = call.format(top=trap.top).split()
-        where = trap.linked.work_tree if words[0] == "@" else trap.repo.path
+        words = call.format(top=hostile.top).split()
+        where = hostile.linked.work_tree if words[0] == "@" else hostile.repo.path
         subprocess.run(
             ["git", *words[words[0] == "@" :]],
             cwd=where,
-            env={**environment, **trap.env},
+            env={**environment, **hostile.env},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=_CALL_SECONDS,

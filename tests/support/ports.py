@@ -1,4 +1,4 @@
-"""Ports for servers that are started, killed and started again on the same one."""
+"""Free ports for servers that are killed and started again on the same port."""
 
 import os
 import random
@@ -7,22 +7,22 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
-MANY = 20_000
+EPHEMERAL_PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
+CANDIDATES = 20_000  # ports below the ephemeral range
 
 
 def free_port() -> int:
-    """One that stays free: the system gives it to no client, and we to no other test."""
-    return next(port for port in _ours() if _is_free(port))
+    """Return a port that stays free: the kernel gives it to no client, and this module to no other test."""
+    return next(port for port in _candidates() if _is_free(port))
 
 
 @cache
-def _ours() -> Iterator[int]:
-    """Ports below those that are given to whoever asks for any, in a share of this process of tests."""
-    first_given = int(RANGE.read_text().split()[0])
+def _candidates() -> Iterator[int]:
+    """Return the ports below the ephemeral range that belong to this test process, in random order."""
+    first_ephemeral = int(EPHEMERAL_PORTS.read_text().split()[0])
     number = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
     step = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-    share = range(max(1024, first_given - MANY) + number, first_given, step)
+    share = range(max(1024, first_ephemeral - CANDIDATES) + number, first_ephemeral, step)
     return iter(random.sample(share, len(share)))
 
 

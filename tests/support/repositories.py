@@ -1,4 +1,4 @@
-"""Real git repositories for tests, made with plain git as a person would."""
+"""Real git repositories for tests, created with plain git as a user does."""
 
 import os
 import subprocess
@@ -18,7 +18,7 @@ ENVIRONMENT = {
 
 
 class Repo:
-    """A repository with one commit, and plain git on it."""
+    """A repository with one commit. `git` runs plain git in it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -32,7 +32,7 @@ class Repo:
         return self.path / ".git"
 
     @property
-    def place(self) -> GitDirectories:
+    def git_directories(self) -> GitDirectories:
         return GitDirectories.main(self.git_dir, self.path)
 
     def git(self, *arguments: str, cwd: Path | None = None, check: bool = True) -> str:
@@ -54,8 +54,8 @@ class Repo:
         self.git("commit", "-q", "--allow-empty", "-m", message, cwd=cwd)
         return self.git("rev-parse", "HEAD", cwd=cwd).strip()
 
-    def linked(self, name: str) -> GitDirectories:
-        """A linked worktree made by hand, beside the repository."""
+    def add_worktree(self, name: str) -> GitDirectories:
+        """Add a linked worktree with plain git, beside the repository."""
         work_tree = self.path.with_name(f"{self.path.name}.worktrees") / name
         self.git("worktree", "add", "-q", "-b", name, str(work_tree))
         return GitDirectories(

@@ -15,7 +15,7 @@ import websockets
 from websockets.asyncio.client import ClientConnection, connect
 
 from support.forks import Process, start_bullpen
-from support.mistakes import find_mistake
+from support.internal_errors import find_internal_error
 from support.ports import free_port
 
 TOKEN = "test-token-0123456789"
@@ -120,7 +120,7 @@ class Server:
         await self.kill()
         await self.http.aclose()
         await asyncio.to_thread(end_processes_of, self.home)
-        mistake = find_mistake(self.output(), self.home, self._expected_mistakes)
+        mistake = find_internal_error(self.output(), self.home, self._expected_mistakes)
         assert mistake is None, f"the server logged a mistake:\n{mistake}"
 
     # -- what tests say to it -----------------------------------------------------------------------

@@ -1,7 +1,8 @@
-"""Kills a process at its persistence and send syscalls, or lets them fail, by strace.
+"""Use strace to kill a process at its writing, syncing or sending syscalls, or to make these fail.
 
-strace counts for itself what each thread makes of each syscall. The Nth of a set is the first that comes to N
-in any thread: of a set, the seldom ones never do. So a point of death is one syscall and its number.
+strace counts each syscall of each thread separately. With a set of syscalls, the fault happens when any
+thread reaches number N of any of them, so rare syscalls of the set are never hit. So a point is one syscall
+and one number.
 """
 
 import asyncio
@@ -17,30 +18,33 @@ from tempfile import NamedTemporaryFile
 from .server import Server
 
 FULL = os.environ.get("BULLPEN_FAULTS") == "full"
-SOME = 40  # points in a normal run
-LONG = 40  # rounds are enough for one test, so that none takes minutes
+NORMAL_POINTS = 40  # in a normal run
+MAX_ROUNDS = 40  # of one test in a full run, so that no test takes minutes
 
 Point = tuple[str, int]
 
 FILES = "ftruncate,rename,renameat,renameat2,unlink,unlinkat"
 CALLS = f"write,writev,pwrite64,pwritev,sendto,sendmsg,fsync,fdatasync,{FILES}"
-DISK = "pwrite64,fsync,fdatasync,ftruncate"  # those of the database
+DATABASE_CALLS = "pwrite64,fsync,fdatasync,ftruncate"
 
 
 @asynccontextmanager
 async def killed_at(pid: int, number: int, calls: str = CALLS) -> AsyncIterator[None]:
-    """SIGKILL instead of a syscall, where a thread first comes to this number of one of them, if any does."""
+    """Kill the process when a thread makes call number `number` of one of these syscalls."""
     async with _injected(pid, calls, f"signal=SIGKILL:when={number}"):
         yield
 
 
 def share_points(made: Mapping[str, int], tests: int) -> list[list[Point]]:
-    """The points of each test: some of those any round makes, or in full all there may be."""
+    """Return the points of each test: a random selection, or in a full run all.
+
+    `made` has the number of calls in a round without a kill, by syscall.
+    """
     if not FULL:
         turns = zip_longest(*([(call, n) for n in _shuffled(most)] for call, most in made.items()))
-        some = [point for point in chain.from_iterable(turns) if point][:SOME]
-        return [some[test::tests] for test in range(tests)]
-    steps = {call: 1 + made.get(call, 0) // LONG for call in CALLS.split(",")}
+        selected = [point for point in chain.from_iterable(turns) if point][:NORMAL_POINTS]
+        return [selected[test::tests] for test in range(tests)]
+    steps = {call: 1 + made.get(call, 0) // MAX_ROUNDS for call in CALLS.split(",")}
     return [
         [(call, n) for n in range(first, 1000, step)]
         for call, step in steps.items()
@@ -58,7 +62,10 @@ async def kill_at_each(
     made: Mapping[str, int],
     one_round: Callable[[AsyncExitStack, int], Awaitable[int]],
 ) -> int:
-    """A round for each point, in full until one is not reached; `one_round` returns the deaths it saw."""
+    """Run a round for each point, in a full run until a point is not reached; return the number of rounds.
+
+    `one_round` returns how often the server died in it.
+    """
     deaths = rounds = 0
     call = ""
     for rounds, (call, number) in enumerate(points, 1):
@@ -68,15 +75,15 @@ async def kill_at_each(
         died += await _start_if_dead(server)
         deaths += died
         if FULL and not died:
-            break  # a round makes no more of these: all were hit
+            break  # a round makes fewer calls: all points were hit
     else:
-        assert not FULL, f"there was no end of {call}"
-    assert deaths or call not in made, "no kill hit: the test shows nothing"
+        assert not FULL, f"every round reached its {call}: raise the highest number"
+    assert deaths or call not in made, "no round killed the server"
     return rounds
 
 
 async def _start_if_dead(server: Server) -> bool:
-    """The kill may come after the last answer, when nobody looks any more."""
+    """Start the server if a kill after the last answer ended it; return whether it did."""
     try:
         await server.ready()
     except AssertionError:
@@ -90,39 +97,39 @@ async def _start_if_dead(server: Server) -> bool:
 
 @asynccontextmanager
 async def failing_at(
-    pid: int, when: str, error: str, calls: str = DISK, *, children: bool = True
-) -> AsyncIterator["Hits"]:
-    """An error instead of the syscall: `3` the third time, `3+` from then on for as long as this lasts.
+    pid: int, when: str, error: str, calls: str = DATABASE_CALLS, *, children: bool = True
+) -> AsyncIterator["InjectedFaults"]:
+    """Make syscalls fail in the block: with `when="3"` the third call, with `"3+"` all from the third on.
 
-    Without `children` the fault is injected only into the thread `pid` itself.
+    Without `children` only the thread `pid` is affected.
     """
-    with NamedTemporaryFile() as said:
-        async with _injected(pid, calls, f"error={error}:when={when}", said.name, children=children):
-            yield Hits(Path(said.name))
+    with NamedTemporaryFile() as output:
+        async with _injected(pid, calls, f"error={error}:when={when}", output.name, children=children):
+            yield InjectedFaults(Path(output.name))
 
 
-class Hits:
-    """How many syscalls were made to fail."""
+class InjectedFaults:
+    """The syscalls that strace made fail, read from its output."""
 
-    def __init__(self, said: Path) -> None:
-        self._said = said
+    def __init__(self, output: Path) -> None:
+        self._output = output
 
     def count(self) -> int:
-        return self._said.read_text().count("(INJECTED)")
+        return self._output.read_text().count("(INJECTED)")
 
 
 @asynccontextmanager
 async def _injected(
-    pid: int, calls: str, fault: str, said: str = "/dev/null", *, children: bool = True
+    pid: int, calls: str, fault: str, output: str = "/dev/null", *, children: bool = True
 ) -> AsyncIterator[None]:
     strace = await asyncio.create_subprocess_exec(
-        "strace", *(("-f",) if children else ()), "-qq", "-o", said, "-p", str(pid),
+        "strace", *(("-f",) if children else ()), "-qq", "-o", output, "-p", str(pid),
         "-e", f"trace={calls}", "-e", f"inject={calls}:{fault}",
         stderr=asyncio.subprocess.PIPE,
     )  # fmt: skip
-    watching = asyncio.create_task(_let_go_of_the_dead(pid, strace))
+    watching = asyncio.create_task(_end_after_process(pid, strace))
     try:
-        await _attached(pid, strace)
+        await _wait_until_attached(pid, strace)
         yield
     finally:
         if strace.returncode is None:
@@ -131,11 +138,11 @@ async def _injected(
         watching.cancel()
 
 
-async def _let_go_of_the_dead(pid: int, strace: asyncio.subprocess.Process) -> None:
-    """Ends a strace that does not see that its process has died: nobody else could wait for it then."""
-    patience = 20
-    while strace.returncode is None and patience:
-        patience -= _is_dead(pid)
+async def _end_after_process(pid: int, strace: asyncio.subprocess.Process) -> None:
+    """Kill strace if it does not notice that its process died: the parent cannot reap the process before."""
+    checks_left = 20
+    while strace.returncode is None and checks_left:
+        checks_left -= _is_dead(pid)
         await asyncio.sleep(0.1)
     if strace.returncode is None:
         strace.kill()
@@ -148,7 +155,7 @@ def _is_dead(pid: int) -> bool:
         return True
 
 
-async def _attached(pid: int, strace: asyncio.subprocess.Process) -> None:
+async def _wait_until_attached(pid: int, strace: asyncio.subprocess.Process) -> None:
     async with asyncio.timeout(60):
         while strace.returncode is None and not _is_traced_or_gone(pid):
             await asyncio.sleep(0.01)

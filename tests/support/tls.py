@@ -1,4 +1,4 @@
-"""A server behind a certificate of its own."""
+"""A server with TLS and a self-signed certificate."""
 
 import ssl
 import subprocess
@@ -10,7 +10,7 @@ from support.server import Server
 
 
 class Certificate:
-    """Signed by nobody but itself, for this machine's loopback."""
+    """A self-signed certificate for the loopback addresses."""
 
     def __init__(self, directory: Path) -> None:
         self.certificate, self.key = directory / "cert.pem", directory / "key.pem"
@@ -30,7 +30,7 @@ class Certificate:
 
 
 class TlsServer(Server):
-    """The same server behind its certificate, checked."""
+    """A server with TLS; its HTTP client verifies the certificate."""
 
     def __init__(self, home: Path, workspace: Path, certificate: Certificate) -> None:
         super().__init__(home, workspace, certificate.settings)

@@ -1,4 +1,4 @@
-"""A person at a terminal, played by tmux: keys go in, the screen can be read."""
+"""Simulate a user at a terminal with tmux: type keys and read the screen."""
 
 import asyncio
 import subprocess
@@ -11,20 +11,20 @@ DEADLINE = 60.0
 
 
 class Tmux:
-    """One window with a plain shell in it, in a tmux server of its own."""
+    """A separate tmux server with one window, in which a plain shell runs."""
 
-    def __init__(self, place: Path) -> None:
-        self._place = place
+    def __init__(self, socket: Path) -> None:
+        self._socket = socket
 
     @classmethod
     @asynccontextmanager
     async def open(
-        cls, place: Path, env: dict[str, str], cols: int = 100, rows: int = 30
+        cls, socket: Path, env: dict[str, str], cols: int = 100, rows: int = 30
     ) -> AsyncIterator["Tmux"]:
-        tmux = cls(place)
+        tmux = cls(socket)
         shell = ["env", f"PS1={PROMPT} ", "bash", "--norc", "--noprofile"]
         size = ["-x", str(cols), "-y", str(rows)]
-        tmux._run("new-session", "-d", "-c", str(place.parent), *size, *shell, env=env)
+        tmux._run("new-session", "-d", "-c", str(socket.parent), *size, *shell, env=env)
         try:
             await tmux.until(PROMPT)
             yield tmux
@@ -32,7 +32,7 @@ class Tmux:
             tmux._run("kill-server")
 
     async def type(self, *keys: str) -> None:
-        """Text or names of keys, one after the other."""
+        """Type texts or named keys."""
         self._run("send-keys", *keys)
 
     async def enter(self, line: str) -> None:
@@ -45,20 +45,20 @@ class Tmux:
     def screen(self, *options: str) -> str:
         return self._run("capture-pane", "-p", *options)
 
-    async def until(self, what: str | Callable[[str], bool], *options: str) -> str:
-        """The screen, as soon as it shows something."""
-        shows = (lambda screen: what in screen) if isinstance(what, str) else what
+    async def until(self, expected: str | Callable[[str], bool], *options: str) -> str:
+        """Wait until the screen contains a text or satisfies a condition; return the screen."""
+        is_shown = (lambda screen: expected in screen) if isinstance(expected, str) else expected
         try:
             async with asyncio.timeout(DEADLINE):
-                while not shows(screen := self.screen(*options)):
+                while not is_shown(screen := self.screen(*options)):
                     await asyncio.sleep(0.05)
         except TimeoutError:
-            raise AssertionError(f"not seen: {what}\n{self.screen()}") from None
+            raise AssertionError(f"not on the screen: {expected}\n{self.screen()}") from None
         return screen
 
     def _run(self, *command: str, env: dict[str, str] | None = None) -> str:
         done = subprocess.run(
-            ["tmux", "-S", str(self._place), "-f", "/dev/null", *command],
+            ["tmux", "-S", str(self._socket), "-f", "/dev/null", *command],
             env=env,
             capture_output=True,
             text=True,

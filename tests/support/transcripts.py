@@ -1,4 +1,4 @@
-"""Recorded traffic of real agents, replayed through `wire/` as a worker would read it."""
+"""Replay recorded traffic of real agents through `wire/`, as a worker reads it."""
 
 import json
 from collections import Counter
@@ -24,31 +24,31 @@ from bullpen.wire.acp_joiner import ChunkJoiner
 from bullpen.wire.jsonrpc import JsonRpcPeer
 
 TRANSCRIPTS = Path(__file__).parents[1] / "wire" / "transcripts"
-KEPT = ("sessionId", "modeId", "modelId", "configId", "value")
+KEPT_PARAMS = ("sessionId", "modeId", "modelId", "configId", "value")
 
 
-def transcripts() -> list[str]:
+def transcript_names() -> list[str]:
     return sorted(path.stem for path in TRANSCRIPTS.glob("*.jsonl"))
 
 
-def entries(name: str) -> Iterator[dict[str, Any]]:
-    """`{t, dir, msg}`: `run` is the start of a process, `c2a` is to the agent, `a2c` from it."""
+def read_entries(name: str) -> Iterator[dict[str, Any]]:
+    """Yield `{t, dir, msg}`; `dir` is `run` (a process starts), `c2a` (to the agent) or `a2c` (from it)."""
     for line in (TRANSCRIPTS / f"{name}.jsonl").read_text().splitlines():
         yield json.loads(line)
 
 
-def agent_of(name: str) -> AgentDefinition:
-    """The definition of the agent a transcript is of."""
+def agent_definition_of(name: str) -> AgentDefinition:
+    """Return the definition of the agent in a transcript."""
     return builtin()[name.partition(".")[0].removesuffix("-acp")]
 
 
-class Replay:
-    """A conversation read again: `said` are the facts that came of the agent's own messages."""
+class TranscriptReplay:
+    """Reads a transcript again. `facts` are the facts made from the agent's messages."""
 
     def __init__(self, definition: AgentDefinition) -> None:
         self.state = Conversation()
-        self.said: list[Fact] = []
-        self.readings: list[ParsedMessage] = []
+        self.facts: list[Fact] = []
+        self.parsed_messages: list[ParsedMessage] = []
         self.consumed = 0
         self._definition = definition
         self._seq = 0
@@ -56,8 +56,8 @@ class Replay:
 
     def play(self, name: str) -> None:
         runs = 0
-        for entry in entries(name):
-            self._tell(self._joiner.take_due(entry["t"]))
+        for entry in read_entries(name):
+            self._add(self._joiner.take_due(entry["t"]))
             match entry["dir"]:
                 case "run":
                     runs += 1
@@ -66,24 +66,24 @@ class Replay:
                     self._send(entry["msg"])
                 case "a2c":
                     self.feed(json.dumps(entry["msg"]).encode() + b"\n", entry["t"])
-        self._tell(self._joiner.flush(closes=True))
+        self._add(self._joiner.flush(closes=True))
 
     def feed(self, data: bytes, now: float) -> None:
         for line in self._peer.feed(data):
-            reading = self._reader.read(line, self.state)
-            self.readings.append(reading)
-            if reading.chunk:
-                self._tell(self._joiner.add(reading.chunk, line, now))
-            elif not reading.ignored:
-                self._tell(self._joiner.flush(reading.closes_text))
-            self._tell(reading.facts)
-            for reply in reading.replies:
+            parsed = self._reader.read(line, self.state)
+            self.parsed_messages.append(parsed)
+            if parsed.chunk:
+                self._add(self._joiner.add(parsed.chunk, line, now))
+            elif not parsed.ignored:
+                self._add(self._joiner.flush(parsed.closes_text))
+            self._add(parsed.facts)
+            for reply in parsed.replies:
                 self.fold(reply.fact(self.state.traffic.next_n))
             self.consumed = self._joiner.consumed_offset(line.end)
 
     def outcomes(self) -> Counter[str]:
-        """How many messages came to what; each counts once."""
-        return Counter(_outcome(reading) for reading in self.readings)
+        """Return the number of messages with each outcome. Each message has one outcome."""
+        return Counter(_outcome(parsed) for parsed in self.parsed_messages)
 
     def _start_run(self, run: int) -> None:
         self._peer = JsonRpcPeer()
@@ -94,7 +94,7 @@ class Replay:
     def _send(self, message: dict[str, Any]) -> None:
         match message:
             case {"method": str(method), "id": int(n), "params": params}:
-                kept = {key: params[key] for key in KEPT if key in params}
+                kept = {key: params[key] for key in KEPT_PARAMS if key in params}
                 if method == "session/prompt":
                     self.fold(TurnStart(prompt_id=f"prompt-{n}"))
                 self.fold(RequestSent(n=n, method=method, params=kept or None))
@@ -112,9 +112,9 @@ class Replay:
         n = self.state.traffic.next_n
         self.fold(ReplySent(n=n, method=Permission.type, id=id))
 
-    def _tell(self, facts: list[Any]) -> None:
+    def _add(self, facts: list[Any]) -> None:
         for fact in facts:
-            self.said.append(fact)
+            self.facts.append(fact)
             self.fold(fact)
 
     def fold(self, fact: Fact) -> None:
@@ -122,23 +122,23 @@ class Replay:
         self.state = fold_conversation(self.state, Event(self._seq, self._seq, fact, "w", "w"))
 
 
-def golden(facts: list[Fact]) -> str:
+def golden_text(facts: list[Fact]) -> str:
     lines = [json.dumps({"type": fact.type, "data": fact.to_data()}, ensure_ascii=False) for fact in facts]
     return "\n".join(lines) + "\n"
 
 
-def _outcome(reading: ParsedMessage) -> str:
-    if reading.ignored:
-        return f"ignored: {reading.ignored}"
-    if reading.chunk:
+def _outcome(parsed: ParsedMessage) -> str:
+    if parsed.ignored:
+        return f"ignored: {parsed.ignored}"
+    if parsed.chunk:
         return "text"
-    if reading.task:
-        return f"task: {reading.task.method}"
-    return reading.facts[-1].type if reading.facts else "reply"
+    if parsed.task:
+        return f"task: {parsed.task.method}"
+    return parsed.facts[-1].type if parsed.facts else "reply"
 
 
-if __name__ == "__main__":  # writes the golden files anew; read what changed before you commit it
-    for name in transcripts():
-        replay = Replay(agent_of(name))
+if __name__ == "__main__":  # writes the golden files again; review the differences before you commit them
+    for name in transcript_names():
+        replay = TranscriptReplay(agent_definition_of(name))
         replay.play(name)
-        (TRANSCRIPTS / f"{name}.facts").write_text(golden(replay.said))
+        (TRANSCRIPTS / f"{name}.facts").write_text(golden_text(replay.facts))

@@ -1,4 +1,4 @@
-"""Wheels and sdists of this tree, and environments a person would install them into."""
+"""Build wheels and sdists of this tree, and install them into virtual environments."""
 
 import importlib.metadata
 import os
@@ -15,7 +15,7 @@ BUILT_FROM = ("pyproject.toml", "README.md", "LICENSE", "src")
 
 
 def build(kind: str, out: Path, tree: Path = ROOT) -> Path:
-    """`kind` is wheel or sdist; made with what is installed, without a network."""
+    """Build a `wheel` or an `sdist` with the installed build tools, without a network; return its path."""
     command = [sys.executable, "-m", "build", f"--{kind}", "--no-isolation", "--outdir", str(out), str(tree)]
     run(command, env=os.environ | {"TERM": "dumb"})
     (path,) = out.glob("bullpen-*.whl" if kind == "wheel" else "bullpen-*.tar.gz")
@@ -23,7 +23,7 @@ def build(kind: str, out: Path, tree: Path = ROOT) -> Path:
 
 
 def build_newer(version: str, directory: Path) -> Path:
-    """A wheel of the same code under a later version."""
+    """Build a wheel of the same code with another version."""
     tree, out = directory / "tree", directory / "out"
     tree.mkdir(parents=True)
     for name in BUILT_FROM:
@@ -39,8 +39,8 @@ def build_newer(version: str, directory: Path) -> Path:
     return build("wheel", out, tree)
 
 
-class Environment:
-    """A Python environment with nothing in it, until Bullpen is installed."""
+class VirtualEnvironment:
+    """A virtual environment that is empty until Bullpen is installed."""
 
     def __init__(self, path: Path) -> None:
         self.bin = path / "bin"
@@ -49,9 +49,9 @@ class Environment:
         (self.packages,) = path.glob("lib/python*/site-packages")
 
     def install(self, wheel: Path) -> None:
-        """Over what is there, as an upgrade does; what the wheel asks for is linked, not fetched."""
+        """Install a wheel or upgrade to it. Its requirements become links to packages of the test process."""
         (metadata,) = importlib.metadata.distributions(name="bullpen", path=[str(wheel)])
-        for distribution in needed(metadata.requires or ()):
+        for distribution in installed_requirements(metadata.requires or ()):
             self._link(distribution)
         pip = [sys.executable, "-m", "pip", "--isolated", "--python", str(self.python)]
         run(
@@ -66,8 +66,8 @@ class Environment:
                 link.symlink_to(str(distribution.locate_file(file)))
 
 
-def needed(lines: Iterable[str]) -> list[importlib.metadata.Distribution]:
-    """Of what is installed for us: what these requirements ask for, and what that asks for in turn."""
+def installed_requirements(lines: Iterable[str]) -> list[importlib.metadata.Distribution]:
+    """Return the installed distributions that these requirements need, with their own requirements."""
     found = []
     waiting = [(line, "") for line in lines]
     seen = set(waiting)

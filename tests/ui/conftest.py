@@ -12,7 +12,7 @@ from support.chat_page import ChatPage
 from support.page_errors import no_uncaught_errors
 from support.pages import log_in, new_profile
 from support.server import Server
-from support.talk import Talk, define_scripted
+from support.session_client import SessionClient, define_scripted
 
 expect.set_options(timeout=60_000)  # a deadline, not a measurement: the machine may be busy
 
@@ -64,4 +64,4 @@ async def device(visitor: BrowserContext, server: Server) -> BrowserContext:
 @pytest_asyncio.fixture(loop_scope="session")
 async def chat(device: BrowserContext, server: Server) -> ChatPage:
     await define_scripted(server)
-    return await ChatPage.at(device, await Talk.begin(server))
+    return await ChatPage.at(device, await SessionClient.begin(server))

@@ -8,7 +8,7 @@ from playwright.async_api import BrowserContext, expect
 
 from support.pages import login_url
 from support.server import Server
-from support.talk import SCRIPTED
+from support.session_client import SCRIPTED_AGENT
 
 LOGIN_COMMAND = ["sh", "-c", "mkdir -p ~/.closed && echo key > ~/.closed/auth.json && echo welcome"]
 
@@ -22,7 +22,7 @@ async def define_agent_without_login(server: Server) -> Path:
     body = {
         "name": "Closed",
         "kind": "acp",
-        "command": [sys.executable, str(SCRIPTED), "--journal", str(journal), "--script", str(script)],
+        "command": [sys.executable, str(SCRIPTED_AGENT), "--journal", str(journal), "--script", str(script)],
         "loginCommand": LOGIN_COMMAND,
         "login": {"files": ["~/.closed/auth.json"]},
     }

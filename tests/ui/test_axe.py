@@ -9,10 +9,10 @@ import pytest_asyncio
 from playwright.async_api import Browser, Page, expect
 
 from support.page_errors import watch_errors
+from support.page_views import PhoneViewNavigator, ViewNavigator, begin_session_for_views
 from support.pages import login_url
 from support.server import Server
-from support.talk import Talk
-from support.views import PhoneViews, Views, begin_shown_talk
+from support.session_client import SessionClient
 
 AXE = Path(__file__).parents[2] / "ui/node_modules/axe-core/axe.min.js"
 # A menu is no landmark and is outside of all landmarks, but it has the focus while it is open.
@@ -27,12 +27,12 @@ DEVICES: dict[str, dict[str, Any]] = {
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def talk(workspace: Path, server: Server) -> Talk:
-    return await begin_shown_talk(workspace, server)
+async def talk(workspace: Path, server: Server) -> SessionClient:
+    return await begin_session_for_views(workspace, server)
 
 
 @pytest.mark.parametrize("device", DEVICES)
-async def test_axe_finds_no_violation(browser: Browser, talk: Talk, device: str) -> None:
+async def test_axe_finds_no_violation(browser: Browser, talk: SessionClient, device: str) -> None:
     profile = await browser.new_context(  # without animations: text that fades in has too little contrast
         color_scheme="light", reduced_motion="reduce", **DEVICES[device]
     )
@@ -40,7 +40,7 @@ async def test_axe_finds_no_violation(browser: Browser, talk: Talk, device: str)
     await profile.add_init_script(AXE.read_text() + ACCEPT_MENUS_AS_REGIONS)
     page = await profile.new_page()
     await page.goto(await login_url(talk.server))
-    views = PhoneViews(page, talk) if device == "phone" else Views(page, talk)
+    views = PhoneViewNavigator(page, talk) if device == "phone" else ViewNavigator(page, talk)
     found: dict[str, list[str]] = {}
     for name, open_view in views.all().items():
         await open_view()

@@ -21,7 +21,7 @@ async def test_one_button_starts_a_new_agent(device: BrowserContext, server: Ser
 
 
 async def test_text_and_tools_appear_in_order_and_again_after_a_reload(chat: ChatPage) -> None:
-    await chat.say("[[thought hm]] [[chunk 'first <b>']] [[tool title=Look]] [[chunk second]]")
+    await chat.send_message("[[thought hm]] [[chunk 'first <b>']] [[tool title=Look]] [[chunk second]]")
     shown = re.compile(r"hm\s*first <b>.*Look.*completed.*second", re.DOTALL)
     await expect(chat.log).to_contain_text(shown)
     await chat.page.reload()
@@ -31,7 +31,7 @@ async def test_text_and_tools_appear_in_order_and_again_after_a_reload(chat: Cha
 async def test_a_permission_is_answered_by_its_button_in_every_page(
     chat: ChatPage, device: BrowserContext
 ) -> None:
-    await chat.say("[[permission title='delete it all']] [[chunk done]]")
+    await chat.send_message("[[permission title='delete it all']] [[chunk done]]")
     other = await ChatPage.at(device, chat.talk)
     for each in (chat, other):
         card = each.page.get_by_role("region", name="Permission: delete it all")
@@ -43,7 +43,7 @@ async def test_a_permission_is_answered_by_its_button_in_every_page(
 
 
 async def test_a_form_is_filled_in(chat: ChatPage) -> None:
-    await chat.say("[[question 'your name?']]")
+    await chat.send_message("[[question 'your name?']]")
     form = chat.page.get_by_role("form", name="Question")
     await form.get_by_role("textbox").fill("Ada")
     await form.get_by_role("button", name="Answer").click()
@@ -51,7 +51,7 @@ async def test_a_form_is_filled_in(chat: ChatPage) -> None:
 
 
 async def test_each_question_form_is_named_by_its_question(chat: ChatPage) -> None:
-    await chat.say("[[question 'your name?']] [[question 'your age?']]")
+    await chat.send_message("[[question 'your name?']] [[question 'your age?']]")
     for question in ("your name?", "your age?"):
         form = chat.page.get_by_role("form", name=f"Question: {question}")
         await form.get_by_role("button", name="Decline").click()
@@ -59,9 +59,9 @@ async def test_each_question_form_is_named_by_its_question(chat: ChatPage) -> No
 
 
 async def test_a_message_during_a_turn_is_queued_and_stop_ends_the_turn(chat: ChatPage) -> None:
-    await chat.say("[[chunk working]] [[wait_cancel]]")
+    await chat.send_message("[[chunk working]] [[wait_cancel]]")
     await expect(chat.log).to_contain_text("working")
-    await chat.say("[[chunk later]]")
+    await chat.send_message("[[chunk later]]")
     await expect(chat.page.get_by_text("Queued (1)")).to_be_visible()
     await chat.page.get_by_role("button", name="Stop").click()
     await expect(chat.log).to_contain_text("cancelled")
@@ -71,11 +71,11 @@ async def test_a_message_during_a_turn_is_queued_and_stop_ends_the_turn(chat: Ch
 
 
 async def test_a_killed_server_loses_and_doubles_no_prompt(chat: ChatPage, server: Server) -> None:
-    await chat.say("[[stream n=200 delay=0.01]]")
+    await chat.send_message("[[stream n=200 delay=0.01]]")
     await expect(chat.log).to_contain_text("<5>")
     await server.kill()
     await expect(chat.page.locator("footer").last).to_contain_text("reconnecting")
-    await chat.say("[[chunk after-the-kill]]")
+    await chat.send_message("[[chunk after-the-kill]]")
     await expect(chat.log).to_contain_text("after-the-kill")
     await server.start()
     await expect(chat.log).to_contain_text("<199>")
@@ -93,7 +93,7 @@ async def test_no_message_can_be_written_in_a_session_that_ended(chat: ChatPage)
 
 
 async def test_a_prompt_that_crashed_its_agent_can_be_tried_again_in_a_new_session(chat: ChatPage) -> None:
-    await chat.say("[[crash]]")
+    await chat.send_message("[[crash]]")
     await chat.page.get_by_role("button", name="Try again in a new session").click()
     dialog = chat.page.get_by_role("dialog", name="New session")
     await expect(dialog.get_by_label("Prompt")).to_have_value("[[crash]]")
@@ -103,14 +103,14 @@ async def test_a_prompt_that_crashed_its_agent_can_be_tried_again_in_a_new_sessi
 
 async def test_a_phone_shows_the_button_to_try_again_after_a_failure(chat: ChatPage) -> None:
     await chat.page.set_viewport_size({"width": 320, "height": 568})
-    await chat.say("[[crash]]")
+    await chat.send_message("[[crash]]")
     button = chat.page.get_by_role("button", name="Try again in a new session")
     await expect(button).to_be_in_viewport(ratio=1)
 
 
 async def test_an_agent_that_crashed_is_started_again(chat: ChatPage) -> None:
-    await chat.say("[[chunk before]] [[crash]]")
+    await chat.send_message("[[chunk before]] [[crash]]")
     await chat.page.get_by_role("button", name="Start again").click()
-    await chat.talk.seen("worker_spawning", run=2)
-    await chat.say("[[chunk after]]")
+    await chat.talk.wait_for_event("worker_spawning", run=2)
+    await chat.send_message("[[chunk after]]")
     await expect(chat.log).to_contain_text("after")

@@ -4,7 +4,7 @@ from playwright.async_api import BrowserContext, Request, expect
 
 from support.chat_page import ChatPage
 from support.server import Server
-from support.talk import Talk, define_scripted
+from support.session_client import SessionClient, define_scripted
 
 HOSTILE = [
     "<script>window.injected = 1</script>",
@@ -53,9 +53,9 @@ async def test_text_of_an_agent_runs_no_script_and_makes_no_request(
         {"do": "question", "text": markup, "schema": {"properties": {markup: {"title": markup}}}},
     ]
     await define_scripted(server, "evil", {"prompts": [steps]})
-    talk = await Talk.begin(server, "evil", title=markup)
+    talk = await SessionClient.begin(server, "evil", title=markup)
     await talk.prompt(markup)
-    await talk.seen("question", status="pending")
+    await talk.wait_for_event("question", status="pending")
     chat = await ChatPage.at(device, talk)
     foreign_urls: list[str] = []
 
@@ -79,7 +79,7 @@ async def test_text_of_an_agent_runs_no_script_and_makes_no_request(
 
 
 async def test_a_link_is_shown_before_it_is_opened(chat: ChatPage) -> None:
-    await chat.say("[[chunk '[bank.example](https://evil.example/login?x=1)']]")
+    await chat.send_message("[[chunk '[bank.example](https://evil.example/login?x=1)']]")
     await chat.log.get_by_role("link", name="bank.example").click()
     dialog = chat.page.get_by_role("dialog", name="Link")
     await expect(dialog).to_contain_text("https://evil.example/login?x=1")

@@ -8,7 +8,7 @@ from playwright.async_api import BrowserContext, Route, expect
 
 from support.chat_page import ChatPage
 from support.server import Server
-from support.talk import Talk, define_scripted
+from support.session_client import SessionClient, define_scripted
 
 COUNT_WRITES = """
     window.writes = []
@@ -38,15 +38,15 @@ async def long_chat(device: BrowserContext, server: Server) -> ChatPage:
     """Return a page that shows the end of a conversation with a thousand tool calls."""
     steps = [{"do": "tool", "title": f"work number {n}."} for n in range(1000)]
     await define_scripted(server, "busy", {"prompts": [steps]})
-    talk = await Talk.begin(server, "busy")
-    await talk.ask("go")
+    talk = await SessionClient.begin(server, "busy")
+    await talk.run_turn("go")
     chat = await ChatPage.at(device, talk)
     await expect(chat.log).to_contain_text("work number 999.")
     return chat
 
 
 async def test_output_is_shown_while_it_arrives(chat: ChatPage) -> None:
-    await chat.say("[[chunk 'first **bold** words']] [[wait_cancel]]")
+    await chat.send_message("[[chunk 'first **bold** words']] [[wait_cancel]]")
     await expect(chat.log.locator("strong")).to_have_text("bold")
     await expect(chat.log).to_contain_text(re.compile(r"Working for \d+ s"))
     await chat.page.get_by_role("button", name="Stop").click()
@@ -58,8 +58,8 @@ async def test_two_pages_show_the_same_entries_in_the_same_order(
     chat: ChatPage, device: BrowserContext
 ) -> None:
     other = await ChatPage.at(device, chat.talk)
-    await chat.say("[[stream n=50]] [[tool title=Look]] [[chunk end]]")
-    await other.say("[[chunk 'from the other']]")
+    await chat.send_message("[[stream n=50]] [[tool title=Look]] [[chunk end]]")
+    await other.send_message("[[chunk 'from the other']]")
     for each in (chat, other):
         await expect(each.log.get_by_text("from the other", exact=True)).to_be_visible()
         await expect(each.log).not_to_contain_text("Working")
@@ -129,7 +129,7 @@ async def test_a_draft_survives_a_reload_and_is_written_once_after_the_last_chan
 ) -> None:
     await chat.page.add_init_script(COUNT_WRITES)
     await chat.page.reload()
-    await chat.light("connected")
+    await chat.wait_for_connection("connected")
     message = chat.page.get_by_label("Message", exact=True)
     await message.press_sequentially("half a thought", delay=20)
     written = "window.writes.filter(([key, at]) => key.includes('draft') && at > window.typed).length"
@@ -144,19 +144,19 @@ async def test_a_draft_survives_a_reload_and_is_written_once_after_the_last_chan
 async def test_a_server_killed_during_a_stream_loses_no_output_and_accepts_the_answer_later(
     chat: ChatPage, server: Server
 ) -> None:
-    await chat.say("[[stream n=150 delay=0.02]] [[permission title=work]] [[chunk thanks]]")
+    await chat.send_message("[[stream n=150 delay=0.02]] [[permission title=work]] [[chunk thanks]]")
     await chat.page.get_by_label("Message", exact=True).fill("my draft")
     await expect(chat.log).to_contain_text("<5>")
     await server.kill()
-    await chat.light("reconnecting")
+    await chat.wait_for_connection("reconnecting")
     await server.start()
-    await chat.light("connected")
+    await chat.wait_for_connection("connected")
     await expect(chat.log).to_contain_text("<149>")
-    await expect(chat.card).to_be_visible()
+    await expect(chat.permission_card).to_be_visible()
     texts = await chat.log.get_by_label("Agent", exact=True).all_inner_texts()
     assert re.findall(r"<(\d+)>", "".join(texts)) == [str(n) for n in range(150)]
     await expect(chat.page.get_by_label("Message", exact=True)).to_have_value("my draft")
-    await chat.card.focus()
+    await chat.permission_card.focus()
     await chat.page.keyboard.press("a")
     await expect(chat.log).to_contain_text("thanks")
 
@@ -164,11 +164,11 @@ async def test_a_server_killed_during_a_stream_loses_no_output_and_accepts_the_a
 async def test_a_prompt_written_without_a_server_survives_the_reload_and_arrives_once(
     chat: ChatPage, server: Server
 ) -> None:
-    await chat.say("[[chunk hello]]")
+    await chat.send_message("[[chunk hello]]")
     await expect(chat.log.get_by_label("Agent", exact=True)).to_contain_text("hello")
     await server.kill()
-    await chat.light("reconnecting")
-    await chat.say("[[chunk later]]")
+    await chat.wait_for_connection("reconnecting")
+    await chat.send_message("[[chunk later]]")
     await expect(chat.log.get_by_label("Not sent yet")).to_contain_text("kept here")
     unsent = await chat.page.evaluate(
         "Object.keys(localStorage).filter((key) => key.startsWith('bullpen.unsent'))"

@@ -7,9 +7,9 @@ from typing import Any
 import pytest_asyncio
 from playwright.async_api import BrowserContext, Page, expect
 
+from support.page_views import ViewNavigator, begin_session_for_views
 from support.server import Server
-from support.talk import Talk
-from support.views import Views, begin_shown_talk
+from support.session_client import SessionClient
 
 HOLD_SECONDS = 0.12  # how long a slow finger presses the button
 MAX_LOOKS = 100  # then a control that is not under the mouse counts as covered
@@ -60,10 +60,10 @@ GET_BOX = """(n) => {
 WAS_CLICKED = "(n) => window.controls[n].contains(window.clicked)"
 
 
-class ClickedViews(Views):
+class ClickedViews(ViewNavigator):
     """All views, and the dialogs that open above them."""
 
-    names = ("home", "new_session", "chat", "changes", "queue", *Views.names[2:], "help")
+    names = ("home", "new_session", "chat", "changes", "queue", *ViewNavigator.names[2:], "help")
 
     async def new_session(self) -> None:
         await self._page.get_by_role("button", name="New session").first.click()
@@ -87,12 +87,12 @@ class ClickedViews(Views):
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def talk(workspace: Path, server: Server) -> Talk:
-    return await begin_shown_talk(workspace, server)
+async def talk(workspace: Path, server: Server) -> SessionClient:
+    return await begin_session_for_views(workspace, server)
 
 
 async def test_no_control_moves_while_the_mouse_button_is_held_on_it(
-    device: BrowserContext, talk: Talk
+    device: BrowserContext, talk: SessionClient
 ) -> None:
     page = await device.new_page()
     await page.set_viewport_size({"width": 1100, "height": 560})

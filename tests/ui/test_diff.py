@@ -9,7 +9,7 @@ from playwright.async_api import BrowserContext, Locator, Page, expect
 from support.chat_page import ChatPage
 from support.repositories import Repo
 from support.server import Server
-from support.talk import Talk, define_scripted
+from support.session_client import SessionClient, define_scripted
 
 BEFORE = "import os\n\n\ndef greet(name):\n    return 'hello ' + name\n\n\nprint(greet('you'))\n"
 AFTER = BEFORE.replace("'hello ' + name", "f'good day {name}'").replace("import os\n", "import sys\n")
@@ -33,7 +33,7 @@ def repo(workspace: Path) -> Repo:
 @pytest_asyncio.fixture(loop_scope="session")
 async def session(repo: Repo, device: BrowserContext, server: Server) -> ChatPage:
     await define_scripted(server)
-    return await ChatPage.at(device, await Talk.begin(server))
+    return await ChatPage.at(device, await SessionClient.begin(server))
 
 
 async def open_panel(page: Page, name: str) -> Locator:
@@ -66,7 +66,7 @@ async def test_comments_on_a_diff_are_sent_as_one_message(session: ChatPage) -> 
 
     await page.get_by_role("button", name="Send to").click()
     await expect(page.get_by_label("Comment on line 5 of src/greet.py")).to_have_count(0)
-    prompt = (await session.talk.seen("user_prompt"))["data"]["text"]
+    prompt = (await session.talk.wait_for_event("user_prompt"))["data"]["text"]
     for words in ("src/greet.py", "say it in French", "why not both?", "good day", "import os"):
         assert words in prompt
     assert len([each for each in await session.talk.events() if each["type"] == "user_prompt"]) == 1
@@ -96,7 +96,7 @@ async def test_a_comment_is_written_and_sent_with_the_keyboard(session: ChatPage
     await box.press("Control+Enter")
     await expect(box).to_have_count(0)
     await expect(line).to_be_focused()
-    assert "say it in French" in (await session.talk.seen("user_prompt"))["data"]["text"]
+    assert "say it in French" in (await session.talk.wait_for_event("user_prompt"))["data"]["text"]
 
 
 async def test_a_diff_has_one_or_two_columns_and_can_be_folded(session: ChatPage) -> None:

@@ -5,19 +5,19 @@ import json
 from playwright.async_api import BrowserContext, Page, Request, WebSocket, expect
 
 from support.server import Server
-from support.talk import Talk, define_scripted
+from support.session_client import SessionClient, define_scripted
 
 
-async def share_link(talk: Talk) -> str:
+async def share_link(talk: SessionClient) -> str:
     share = await talk.server.call("POST", f"{talk.path}/share", 201, json={"expiresIn": 600})
     url: str = share["url"]
     return url
 
 
-async def begin_finished_talk(server: Server) -> Talk:
+async def begin_finished_talk(server: Server) -> SessionClient:
     await define_scripted(server)
-    talk = await Talk.begin(server, title="for your eyes")
-    await talk.ask("[[chunk what we found]]")
+    talk = await SessionClient.begin(server, title="for your eyes")
+    await talk.run_turn("[[chunk what we found]]")
     terminal = await server.new_terminal(talk.id)
     async with server.socket(f"/ws/session/{talk.id}/worker/{terminal['id']}?format=json") as ws:
         await ws.send('{"type": "input", "data": "echo to-$((40 + 2))\\r"}')
@@ -75,7 +75,7 @@ async def test_a_share_link_shows_only_its_session(visitor: BrowserContext, serv
 async def test_a_revoked_share_link_shows_that_it_does_not_work(
     visitor: BrowserContext, server: Server
 ) -> None:
-    talk = Talk(server, await server.new_session(title="shown for a moment"))
+    talk = SessionClient(server, await server.new_session(title="shown for a moment"))
     link = await share_link(talk)
     page = await visitor.new_page()
     await page.goto(link)

@@ -11,7 +11,7 @@ from playwright.async_api import BrowserContext, Page, Request, expect
 from support.chat_page import ChatPage
 from support.repositories import Repo
 from support.server import Server
-from support.talk import Talk, define_scripted
+from support.session_client import SessionClient, define_scripted
 
 MARKUP = "<img src=https://evil.example/t.png onerror='window.injected = 1'>"
 BRANCH = "<img/src=x/onerror=window.injected=1>\u202e"
@@ -56,7 +56,7 @@ def repo(workspace: Path) -> Repo:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def talk(repo: Repo, server: Server) -> Talk:
+async def talk(repo: Repo, server: Server) -> SessionClient:
     call = {
         "title": REORDERED,
         "kind": "edit",
@@ -68,17 +68,17 @@ async def talk(repo: Repo, server: Server) -> Talk:
     prompts = [[{"do": "chunk", "text": f"{REORDERED}\n\nthe end"}], [ask]]
     await define_scripted(server, "evil", {"prompts": prompts})
     await server.call("POST", "/api/repositories", 201, json={"path": str(repo.path)})
-    talk = await Talk.begin(server, "evil", title=TITLE)
+    talk = await SessionClient.begin(server, "evil", title=TITLE)
     body = {"type": "terminal", "name": TITLE[:60], "role": "shell"}
     await server.new_terminal(talk.id, **body)
-    await talk.ask(REORDERED, role="evil")
+    await talk.run_turn(REORDERED, role="evil")
     await talk.prompt(f"ask {REORDERED}", role="evil")
-    await talk.permission()
+    await talk.open_permission()
     return talk
 
 
 async def test_names_with_markup_are_shown_in_every_view_and_run_nothing(
-    talk: Talk, device: BrowserContext, server: Server
+    talk: SessionClient, device: BrowserContext, server: Server
 ) -> None:
     page = await device.new_page()
     foreign_urls: list[str] = []
@@ -104,12 +104,12 @@ async def check_harmless(page: Page, view: str) -> None:
     assert await page.evaluate("[window.injected, window.violations]") == [None, []], view
 
 
-async def _home(page: Page, talk: Talk) -> None:
+async def _home(page: Page, talk: SessionClient) -> None:
     await page.goto(f"{talk.server.url}/#/")
     await expect(page.get_by_role("heading", name="Waiting for you")).to_be_visible()
 
 
-async def _session(page: Page, talk: Talk) -> None:
+async def _session(page: Page, talk: SessionClient) -> None:
     await page.goto(f"{talk.server.url}/#/session/{talk.id}")
     await expect(page.get_by_role("log")).to_contain_text("the end")
     path = page.get_by_role("region", name="Permission").locator(".path")
@@ -117,7 +117,7 @@ async def _session(page: Page, talk: Talk) -> None:
     await expect(path).to_have_attribute("title", f"{talk.server.workspace}/⟨U+202E⟩gnp.exe")
 
 
-async def _changes(page: Page, talk: Talk) -> None:
+async def _changes(page: Page, talk: SessionClient) -> None:
     await page.get_by_role("button", name="Show the panel").click()
     panels = page.get_by_role("tablist", name="Panels")
     for panel in ("Plan", "Details", "Files", "Preview", "Changes"):
@@ -129,34 +129,34 @@ async def _changes(page: Page, talk: Talk) -> None:
     await expect(page.get_by_role("region", name="gnp.exe")).to_contain_text("onerror")
 
 
-async def _inbox(page: Page, talk: Talk) -> None:
+async def _inbox(page: Page, talk: SessionClient) -> None:
     await page.goto(f"{talk.server.url}/#/inbox")
     await expect(page.get_by_role("main").get_by_role("article")).to_have_count(1)
 
 
-async def _search(page: Page, talk: Talk) -> None:
+async def _search(page: Page, talk: SessionClient) -> None:
     await page.goto(f"{talk.server.url}/#/search/needle")
     await expect(page.get_by_role("main").locator("mark").first).to_be_visible()
 
 
-async def _usage(page: Page, talk: Talk) -> None:
+async def _usage(page: Page, talk: SessionClient) -> None:
     await page.goto(f"{talk.server.url}/#/usage")
     await expect(page.get_by_role("heading", name="Usage")).to_be_visible()
 
 
-async def _replay(page: Page, talk: Talk) -> None:
+async def _replay(page: Page, talk: SessionClient) -> None:
     await page.goto(f"{talk.server.url}/#/replay/{talk.id}")
     await page.get_by_role("slider", name="Time").press("End")
     await expect(page.get_by_role("log")).to_contain_text("the end")
 
 
-async def _palette(page: Page, talk: Talk) -> None:
+async def _palette(page: Page, talk: SessionClient) -> None:
     await page.keyboard.press("Control+K")
     await page.get_by_role("combobox", name="Command").fill("needle")
     await expect(page.get_by_role("dialog").get_by_role("option").first).to_be_visible()
 
 
-VIEWS: dict[str, Callable[[Page, Talk], Awaitable[None]]] = {
+VIEWS: dict[str, Callable[[Page, SessionClient], Awaitable[None]]] = {
     "home": _home,
     "session": _session,
     "changes": _changes,
@@ -186,7 +186,7 @@ async def test_a_file_that_only_claims_to_be_a_picture_is_refused_and_never_show
         await expect(problem).to_contain_text("was not attached")
         await check_harmless(chat.page, name)
         await chat.page.reload()
-    await chat.say("[[chunk still here]]")
+    await chat.send_message("[[chunk still here]]")
     await expect(chat.log).to_contain_text("still here")
     assert await chat.page.evaluate("[window.injected, window.violations]") == [None, []]
     events = await chat.talk.events()

@@ -6,7 +6,7 @@ from playwright.async_api import BrowserContext, Locator, Page, expect
 
 from support.pages import TerminalPage
 from support.server import Server
-from support.talk import Talk, define_scripted
+from support.session_client import SessionClient, define_scripted
 
 
 async def open_view(device: BrowserContext, server: Server, view: str) -> Page:
@@ -38,19 +38,21 @@ async def test_two_sessions_are_answered_in_the_inbox_by_button_and_by_key(
     device: BrowserContext, server: Server
 ) -> None:
     await define_scripted(server)
-    first, second = [await Talk.begin(server, title=title) for title in ("tidy the attic", "paint the fence")]
+    first, second = [
+        await SessionClient.begin(server, title=title) for title in ("tidy the attic", "paint the fence")
+    ]
     for talk in (first, second):
         await talk.prompt("[[permission title=work]]")
-        await talk.seen("permission", status="pending")
+        await talk.wait_for_event("permission", status="pending")
     page = await open_view(device, server, "inbox")
     await expect(cards(page)).to_have_count(2)
     attic = page.get_by_role("article", name="Permission: tidy the attic")
     await attic.get_by_role("button", name="Allow", exact=False).first.click()
-    await first.seen("permission", status="selected", optionId="yes")
+    await first.wait_for_event("permission", status="selected", optionId="yes")
     fence = page.get_by_role("article", name="Permission: paint the fence")
     await fence.focus()
     await press_until_gone(page, fence, "d")
-    await second.seen("permission", status="selected", optionId="no")
+    await second.wait_for_event("permission", status="selected", optionId="no")
     done = page.get_by_role("article", name="Finished:")
     await expect(done).to_have_count(2)
     await expect(cards(page)).to_have_count(2)
@@ -64,30 +66,30 @@ async def test_two_sessions_are_answered_in_the_inbox_by_button_and_by_key(
 async def test_the_keys_of_the_inbox_work_as_soon_as_the_inbox_is_opened(
     device: BrowserContext, server: Server
 ) -> None:
-    talk = await Talk.begin(server, "demo", title="Asks")
+    talk = await SessionClient.begin(server, "demo", title="Asks")
     await talk.prompt("edit notes.md")
-    await talk.permission()
+    await talk.open_permission()
     page = await open_view(device, server, "")
     await page.get_by_role("link", name="Inbox").click()
     card = page.get_by_role("article", name="Permission: Asks")
     await expect(card).to_be_focused()
     await press_until_gone(page, card, "a")
-    await talk.seen("permission", status="selected", optionId="once")
+    await talk.wait_for_event("permission", status="selected", optionId="once")
 
 
 async def test_answering_the_question_and_opening_the_finished_session_empties_the_inbox(
     device: BrowserContext, server: Server
 ) -> None:
     await define_scripted(server)
-    talk = await Talk.begin(server, title="choose a colour")
+    talk = await SessionClient.begin(server, title="choose a colour")
     await talk.prompt("[[question 'which colour?']]")
-    await talk.seen("question", status="pending")
+    await talk.wait_for_event("question", status="pending")
     page = await open_view(device, server, "inbox")
     question = page.get_by_role("form", name="Question")
     await question.get_by_role("textbox").first.fill("blue")
     await question.get_by_role("button", name="Answer").click()
-    await talk.seen("question", status="accepted")
-    await talk.seen("turn_end")
+    await talk.wait_for_event("question", status="accepted")
+    await talk.wait_for_event("turn_end")
     await (
         page.get_by_role("article", name="Finished: choose a colour")
         .get_by_role("button", name="Open")
@@ -102,8 +104,8 @@ async def test_a_session_that_another_client_marked_as_seen_is_shown_as_seen(
     device: BrowserContext, server: Server
 ) -> None:
     await define_scripted(server)
-    talk = await Talk.begin(server, title="paint the shed")
-    await talk.ask("[[chunk done]]")
+    talk = await SessionClient.begin(server, title="paint the shed")
+    await talk.run_turn("[[chunk done]]")
     page = await open_view(device, server, "inbox")
     row = page.get_by_role("navigation", name="Sessions").get_by_role("link", name="paint the shed")
     await expect(row.get_by_label("done, not seen yet")).to_be_visible()
@@ -114,9 +116,11 @@ async def test_a_session_that_another_client_marked_as_seen_is_shown_as_seen(
 
 async def test_a_search_result_opens_the_message_and_marks_it(device: BrowserContext, server: Server) -> None:
     await define_scripted(server)
-    talk = await Talk.begin(server, title="a long talk")
-    await talk.ask("[[chunk here lies the needle]]")
-    await talk.ask("[[tool]]" * 450)  # so many entries that the page does not load the earlier ones at once
+    talk = await SessionClient.begin(server, title="a long talk")
+    await talk.run_turn("[[chunk here lies the needle]]")
+    await talk.run_turn(
+        "[[tool]]" * 450
+    )  # so many entries that the page does not load the earlier ones at once
     await until_found(server, "lies needle", 2)
     page = await open_view(device, server, "search")
     await page.get_by_role("searchbox", name="Search all sessions").fill("lies needle")
@@ -139,11 +143,11 @@ async def test_an_open_search_shows_a_message_that_is_written_later(
     device: BrowserContext, server: Server
 ) -> None:
     await define_scripted(server)
-    talk = await Talk.begin(server, title="a talk")
+    talk = await SessionClient.begin(server, title="a talk")
     page = await open_view(device, server, "search")
     await page.get_by_role("searchbox", name="Search all sessions").fill("lies needle")
     await expect(page.get_by_text("Nothing found")).to_be_visible()
-    await talk.ask("[[chunk here lies the needle]]")
+    await talk.run_turn("[[chunk here lies the needle]]")
     await expect(page.get_by_role("main").get_by_role("listitem")).to_have_count(2)
 
 
@@ -152,7 +156,7 @@ async def test_a_search_result_opens_the_terminal_at_the_words(
 ) -> None:
     terminal = await TerminalPage.new(device, server)
     await terminal.run("printf 'sweet gre%s\\n' apes")
-    await terminal.sees("sweet greapes")
+    await terminal.wait_for_text("sweet greapes")
     await until_found(server, "greapes", 1)
     page = terminal.page
     await page.goto(f"{server.url}/#/search/greapes")
@@ -168,8 +172,8 @@ async def use_dollars(server: Server, title: str, dollars: float) -> None:
     cost = {"amount": dollars, "currency": "USD"}
     update = {"sessionUpdate": "usage_update", "used": 100, "size": 1000, "cost": cost}
     await define_scripted(server, script={"prompts": [[{"do": "update", "update": update}]]})
-    talk = await Talk.begin(server, title=title)
-    await talk.ask("go")
+    talk = await SessionClient.begin(server, title=title)
+    await talk.run_turn("go")
 
 
 async def test_usage_is_shown_as_a_plot_and_a_table(device: BrowserContext, server: Server) -> None:
@@ -199,8 +203,8 @@ async def test_turns_of_agents_that_report_no_usage_are_counted_without_a_plot(
     device: BrowserContext, server: Server
 ) -> None:
     await define_scripted(server)
-    talk = await Talk.begin(server, title="without a report")
-    await talk.ask("[[chunk done]]")
+    talk = await SessionClient.begin(server, title="without a report")
+    await talk.run_turn("[[chunk done]]")
     page = await open_view(device, server, "usage")
     await expect(page.get_by_role("row", name="without a report")).to_be_visible()
     await expect(page.get_by_text("No agent has reported the usage of these turns.")).to_be_visible()

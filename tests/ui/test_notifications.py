@@ -10,7 +10,7 @@ from playwright.async_api import Browser, BrowserContext, WebSocket, expect
 
 from support import browser as browsers
 from support.server import Server
-from support.talk import Talk, define_scripted
+from support.session_client import SessionClient, define_scripted
 
 # The browser's own notifications, and a record of what the page asked it to show.
 RECORD_NOTIFICATIONS = """
@@ -41,9 +41,11 @@ async def test_a_notification_about_another_session_opens_that_session(
     device: BrowserContext, server: Server
 ) -> None:
     await define_scripted(server)
-    before, talk = [await Talk.begin(server, title=title) for title in ("an old thing", "paint the fence")]
+    before, talk = [
+        await SessionClient.begin(server, title=title) for title in ("an old thing", "paint the fence")
+    ]
     await before.prompt("[[permission title=old]]")
-    await before.seen("permission", status="pending")
+    await before.wait_for_event("permission", status="pending")
     await device.grant_permissions(["notifications"])
     page = await device.new_page()
     await page.add_init_script(RECORD_NOTIFICATIONS)

@@ -297,10 +297,10 @@ async def test_a_terminal_receives_ctrl_keys_and_the_page_does_not(
 ) -> None:
     terminal = await TerminalPage.new(device, server)
     await terminal.run("echo on-$((20 + 1)); cat")
-    await terminal.sees("on-21")
+    await terminal.wait_for_text("on-21")
     await terminal.page.keyboard.press("Control+D")
     await terminal.run("echo back-$((40 + 2))")
-    await terminal.sees("back-42")
+    await terminal.wait_for_text("back-42")
     await terminal.page.keyboard.press("Control+Shift+K")
     await expect(terminal.page.get_by_role("dialog")).to_be_visible()
 

@@ -56,7 +56,7 @@ async def test_a_terminal_whose_program_asks_for_focus_reports_is_split_and_clos
     close = terminal.page.get_by_role("button", name="Close pane")
     for _ in range(2):
         await terminal.run(r"printf '\e[?1004h'; echo ready-$((40 + 2)); cat")
-        await terminal.sees("ready-42")
+        await terminal.wait_for_text("ready-42")
         await terminal.page.keyboard.press("Control+Shift+D")
         await expect(close).to_have_count(2)
         await close.last.click()

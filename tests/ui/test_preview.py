@@ -8,7 +8,7 @@ from typing import Any
 import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, FrameLocator, Locator, Page, expect
 
-from support.listening import type_line, until_ports
+from support.listening_programs import type_line, until_ports
 from support.pages import login_url, new_profile
 from support.ports import free_port
 from support.server import SECONDS, Server

@@ -9,7 +9,7 @@ from playwright.async_api import Browser, BrowserContext, FloatRect, Locator, Pa
 
 from support.pages import log_in, new_profile
 from support.server import Server
-from support.talk import Talk, define_scripted
+from support.session_client import SessionClient, define_scripted
 
 DEADLINE = 30.0  # seconds
 PHONE, SMALL_PHONE = (390, 844), (360, 640)
@@ -28,7 +28,7 @@ STEPS = [
 class RecordedSession:
     """A session with a permission, and a terminal with output before and after it."""
 
-    def __init__(self, server: Server, talk: Talk, terminal: dict[str, Any]) -> None:
+    def __init__(self, server: Server, talk: SessionClient, terminal: dict[str, Any]) -> None:
         self.server = server
         self.talk = talk
         self._terminal = terminal["id"]
@@ -38,14 +38,14 @@ class RecordedSession:
     @classmethod
     async def record(cls, server: Server, lines: int = 0, **terminal: Any) -> "RecordedSession":
         await define_scripted(server, script={"prompts": [STEPS]})
-        talk = await Talk.begin(server, title="Played again")
+        talk = await SessionClient.begin(server, title="Played again")
         this = cls(server, talk, await server.new_terminal(talk.id, **terminal))
         await this.run("echo early-$((20 + 1))", b"early-21")
         await talk.prompt("change the notes")
-        permission = await talk.permission()
+        permission = await talk.open_permission()
         body = {"optionId": "yes"}
         await server.call("POST", f"{talk.path}/permissions/{permission['id']}", json=body)
-        await talk.seen("turn_end")
+        await talk.wait_for_event("turn_end")
         await this.run(f"seq {lines}; echo late-$((40 + 2))", b"late-42")
         await this.end_terminal()
         return this
@@ -154,14 +154,14 @@ async def test_a_moment_is_found_by_its_mark_and_by_its_link(device: BrowserCont
 
 async def test_a_replay_opens_at_the_first_visible_content(device: BrowserContext, server: Server) -> None:
     await define_scripted(server)
-    talk = await Talk.begin(server)
-    await talk.ask("[[chunk answered]]")
+    talk = await SessionClient.begin(server)
+    await talk.run_turn("[[chunk answered]]")
     page = await device.new_page()
     await page.goto(f"{server.url}/#/replay/{talk.id}")
     player = Player(page)
     await expect(player.log).to_contain_text("[[chunk answered]]")
 
-    session = Talk(server, await server.new_session(title="Alone"))
+    session = SessionClient(server, await server.new_session(title="Alone"))
     recorded = RecordedSession(server, session, await server.new_terminal(session.id))
     await recorded.run("echo alone-$((20 + 1))", b"alone-21")
     await recorded.end_terminal()
@@ -213,7 +213,7 @@ async def test_a_phone_shows_one_pane_and_keeps_it_while_the_user_moves_in_time(
 async def test_a_phone_has_no_tabs_if_the_session_had_only_a_terminal(
     browser: Browser, server: Server
 ) -> None:
-    talk = Talk(server, await server.new_session(title="Alone"))
+    talk = SessionClient(server, await server.new_session(title="Alone"))
     recorded = RecordedSession(server, talk, await server.new_terminal(talk.id))
     await recorded.run("echo alone-$((20 + 1))", b"alone-21")
     await recorded.end_terminal()

@@ -25,7 +25,7 @@ async def terminal(device: BrowserContext, server: Server) -> TerminalPage:
 
 async def test_a_new_terminal_runs_a_shell_in_the_workspace(terminal: TerminalPage, workspace: Path) -> None:
     await terminal.run("echo here-$PWD-$((6 * 7))")
-    await terminal.sees(f"here-{workspace}-42")
+    await terminal.wait_for_text(f"here-{workspace}-42")
     await expect(terminal.page.locator("main header").get_by_text(str(workspace))).to_be_visible()
 
 
@@ -40,12 +40,12 @@ async def test_the_terminal_draws_colours_without_a_violation_of_the_policy(term
 
 async def test_a_reload_shows_the_same_screen(terminal: TerminalPage) -> None:
     await terminal.run("seq -f 'line-%g' 200")
-    await terminal.sees("line-200")
-    await terminal.rests()
+    await terminal.wait_for_text("line-200")
+    await terminal.wait_for_prompt()
     before = await terminal.lines()
     await terminal.page.reload()
-    await terminal.sees("line-200")
-    await terminal.rests()
+    await terminal.wait_for_text("line-200")
+    await terminal.wait_for_prompt()
     assert await terminal.lines() == before
 
 
@@ -54,13 +54,13 @@ async def test_a_killed_server_loses_no_output_and_no_keystroke(
 ) -> None:
     wait = "test $i = 5 && until test -e go; do sleep 0.05; done"
     await terminal.run(f"for i in $(seq 40); do echo n-$i; {wait}; done; read -r word; echo got-$word-")
-    await terminal.sees("n-5")
+    await terminal.wait_for_text("n-5")
     await server.kill()
     (server.workspace / "go").touch()
     await expect(terminal.page.locator("footer")).to_contain_text("reconnecting")
     await terminal.run("typed-meanwhile")
     await server.start()
-    await terminal.sees("got-typed-meanwhile-")
+    await terminal.wait_for_text("got-typed-meanwhile-")
     await expect(terminal.page.locator("footer")).to_contain_text("connected")
     text = "\n".join(await terminal.lines())
     printed = [int(n) for n in re.findall(r"^n-(\d+)$", text, re.MULTILINE)]
@@ -72,19 +72,19 @@ async def test_the_page_never_answers_terminal_queries(
     terminal: TerminalPage, device: BrowserContext
 ) -> None:
     await terminal.run(f"printf '{QUERIES}'; echo asked-$((40 + 2))")
-    await terminal.sees("asked-42")
-    typed = terminal.typed
+    await terminal.wait_for_text("asked-42")
+    typed = terminal.typed_text
     viewers = [await TerminalPage.at(device, terminal.page.url) for _ in range(2)]
     for viewer in viewers:
-        await viewer.sees("asked-42")
-    assert [viewer.typed for viewer in viewers] == ["", ""]
-    assert terminal.typed == typed
+        await viewer.wait_for_text("asked-42")
+    assert [viewer.typed_text for viewer in viewers] == ["", ""]
+    assert terminal.typed_text == typed
 
 
 async def test_a_control_sequence_with_a_huge_count_does_not_freeze_the_page(terminal: TerminalPage) -> None:
     for n, sequence in enumerate(HOSTILE_COUNTS):
         await terminal.run(rf"printf 'x{sequence}\e[H\e[2J'; echo alive-$((100 + {n}))")
-        await terminal.sees(f"alive-{100 + n}")
+        await terminal.wait_for_text(f"alive-{100 + n}")
 
 
 async def test_a_program_cannot_write_to_the_clipboard(
@@ -93,7 +93,7 @@ async def test_a_program_cannot_write_to_the_clipboard(
     await device.grant_permissions(["clipboard-read", "clipboard-write"])
     await terminal.page.evaluate("navigator.clipboard.writeText('mine')")
     await terminal.run(r"printf '\e]52;c;c3RvbGVu\a'; echo done-$((40 + 2))")
-    await terminal.sees("done-42")
+    await terminal.wait_for_text("done-42")
     assert await terminal.page.evaluate("navigator.clipboard.readText()") == "mine"
 
 
@@ -107,13 +107,13 @@ async def test_the_window_has_the_size_of_the_viewer_used_last(
     phone = await TerminalPage.at(phone_profile, terminal.page.url)
 
     await terminal.run("clear; echo laptop-$(tput cols)-")
-    await phone.sees("laptop-")
+    await phone.wait_for_text("laptop-")
     wide = await printed_cols(terminal, "laptop")
     await phone.run("clear; echo phone-$(tput cols)-")
-    await terminal.sees("phone-")
+    await terminal.wait_for_text("phone-")
     narrow = await printed_cols(terminal, "phone")
     await terminal.run("clear; echo back-$(tput cols)-")
-    await phone.sees("back-")
+    await phone.wait_for_text("back-")
 
     assert narrow < wide
     assert await printed_cols(phone, "back") == wide
@@ -131,7 +131,7 @@ async def test_a_program_that_ended_can_be_started_again(terminal: TerminalPage)
     await terminal.page.get_by_role("button", name="Start again").click()
     await expect(terminal.page.locator("footer")).not_to_contain_text("ended")
     await terminal.run("echo again-$((40 + 2))")
-    await terminal.sees("again-42")
+    await terminal.wait_for_text("again-42")
 
 
 async def test_every_page_shows_that_the_session_ended(

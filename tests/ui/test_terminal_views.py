@@ -85,14 +85,14 @@ async def test_a_reload_shows_three_terminals_and_a_tui_as_they_were(
         await until_still(terminal)
         before.append(await terminal.lines())
 
-    terminal.said.clear()
+    terminal.sent_messages.clear()
     await page.reload()
     for url, lines in zip(urls, before, strict=True):
         await page.goto(url)
         await until(terminal.lines, lines.__eq__)
         await until_still(terminal)
         assert await terminal.lines() == lines
-    assert terminal.typed == ""
+    assert terminal.typed_text == ""
 
 
 async def until(read: Callable[[], Awaitable[T]], condition: Callable[[T], bool]) -> None:
@@ -115,7 +115,7 @@ async def test_a_phone_and_a_laptop_share_a_terminal_and_each_can_take_over_its_
 ) -> None:
     await terminal.run("echo laptop-$((40 + 2))")
     phone = await phone_at(browser, server, terminal.page.url)
-    await phone.sees("laptop-42")
+    await phone.wait_for_text("laptop-42")
     await until(lambda: font_size(phone.page), lambda size: 7 <= size < 13)
     assert await font_size(terminal.page) >= 13
     await expect(phone.page.get_by_text("set by another viewer")).to_be_visible()
@@ -125,11 +125,11 @@ async def test_a_phone_and_a_laptop_share_a_terminal_and_each_can_take_over_its_
     await expect(phone.page.get_by_role("button", name="Take over")).to_be_hidden()
     await until(lambda: font_size(phone.page), lambda size: size == 13)
     await expect(terminal.page.get_by_text("set by another viewer")).to_be_visible()
-    await terminal.sees("laptop-42")
-    assert phone.typed == ""
+    await terminal.wait_for_text("laptop-42")
+    assert phone.typed_text == ""
 
     await terminal.run("echo back-$((40 + 2))")  # the viewer that types determines the size
-    await phone.sees("back-42")
+    await phone.wait_for_text("back-42")
     await expect(terminal.page.get_by_role("button", name="Take over")).to_be_hidden()
     await until(terminal.lines, lambda lines: len(lines) == wide)
     await until(lambda: font_size(phone.page), lambda size: size < 13)
@@ -180,37 +180,37 @@ async def test_the_key_bar_of_a_phone_has_the_keys_that_its_keyboard_lacks(
     await expect(keys).to_be_visible()
     await expect(terminal.page.get_by_role("toolbar", name="Keys")).to_be_hidden()
     await phone.run("echo go-$((40 + 2)); cat -v")
-    await phone.sees("go-42")  # the program now reads the terminal, not the shell
+    await phone.wait_for_text("go-42")  # the program now reads the terminal, not the shell
     for name in ("Esc", "Shift and Tab", "Up", "Left"):
         await keys.get_by_role("button", name=name, exact=True).click()
     await phone.page.keyboard.press("Enter")
-    await phone.sees("^[^[[Z^[[A^[[D")
+    await phone.wait_for_text("^[^[[Z^[[A^[[D")
     await keys.get_by_role("button", name="Ctrl").click()
     await phone.page.keyboard.insert_text("c")
-    await phone.sees("^C>")  # what is typed before the shell runs again is lost
+    await phone.wait_for_text("^C>")  # what is typed before the shell runs again is lost
     await phone.run("echo ended-$((40 + 2))")
-    await phone.sees("ended-42")
-    assert "\x03" in phone.typed
+    await phone.wait_for_text("ended-42")
+    assert "\x03" in phone.typed_text
 
 
 async def test_words_are_found_in_lines_that_have_scrolled_away(terminal: TerminalPage) -> None:
     await terminal.run("seq -f 'line-%g-' 300")
-    await terminal.sees("line-300-")
+    await terminal.wait_for_text("line-300-")
     await terminal.page.keyboard.press("Control+Shift+F")
     field = terminal.page.get_by_label("Find in this terminal")
     await field.fill("line-7-")
-    await terminal.sees("line-7-")
+    await terminal.wait_for_text("line-7-")
     await expect(terminal.page.locator("search").get_by_role("status")).to_have_text("1 of 1")
     await field.press("Escape")
     await expect(field).to_be_hidden()
-    assert "line-7-" not in terminal.typed
+    assert "line-7-" not in terminal.typed_text
 
 
 async def test_a_link_in_a_terminal_is_opened_only_after_the_user_confirms_its_address(
     terminal: TerminalPage, device: BrowserContext
 ) -> None:
     await terminal.run("clear; printf '\\e]8;;http://127.0.0.1:9/named\\e\\\\words\\e]8;;\\e\\\\\\n'")
-    await terminal.sees("words")
+    await terminal.wait_for_text("words")
     named = terminal.rows.get_by_text("words", exact=True).last
     await named.hover(force=True)  # an element of xterm covers the rows
     await expect(terminal.page.locator("footer")).to_contain_text("http://127.0.0.1:9/named")
@@ -228,7 +228,7 @@ async def test_a_link_in_a_terminal_is_opened_only_after_the_user_confirms_its_a
 async def test_selected_text_is_copied(terminal: TerminalPage, device: BrowserContext) -> None:
     await device.grant_permissions(["clipboard-read", "clipboard-write"])
     await terminal.run("clear; echo take-$((40 + 2))")
-    await terminal.sees("take-42")
+    await terminal.wait_for_text("take-42")
     await terminal.rows.get_by_text("take-42", exact=True).dblclick(position={"x": 8, "y": 8}, force=True)
     await expect(terminal.page.locator("footer")).to_contain_text("Copied.")
     assert "take" in await terminal.page.evaluate("navigator.clipboard.readText()")
@@ -246,25 +246,25 @@ async def test_lines_that_the_shell_would_run_are_pasted_only_after_a_confirmati
     terminal: TerminalPage,
 ) -> None:
     await terminal.run("bind 'set enable-bracketed-paste off' 2>/dev/null; echo ready-$((40 + 2))")
-    await terminal.sees("ready-42")
+    await terminal.wait_for_text("ready-42")
     await terminal.page.evaluate(PASTE, "echo one-$((1 + 1))\necho two-$((1 + 1))\n")
     question = terminal.page.get_by_role("dialog", name="Paste this into the terminal?")
     await expect(question).to_contain_text("2 lines")
     await question.get_by_role("button", name="Do not paste").click()
-    assert "one" not in terminal.typed
+    assert "one" not in terminal.typed_text
     await terminal.page.evaluate(PASTE, "echo one-$((1 + 1))\necho two-$((1 + 1))\n")
     await question.get_by_role("button", name="Paste", exact=True).click()
-    await terminal.sees("two-2")
+    await terminal.wait_for_text("two-2")
 
 
 async def test_a_long_paste_arrives_completely(terminal: TerminalPage, workspace: Path) -> None:
     text = "".join(f"{n:06d} ünïcode 🎉\n" for n in range(8000))
     reading = f"head -c {len(text.encode())} > pasted"
     await terminal.run(f"stty -icanon -echo; echo go-$((40 + 2)); {reading}; echo got-$((40 + 2))")
-    await terminal.sees("go-42")  # the program now reads the terminal, not the shell
+    await terminal.wait_for_text("go-42")  # the program now reads the terminal, not the shell
     await terminal.page.evaluate(PASTE, text)
     await terminal.page.get_by_role("button", name="Paste", exact=True).click()
-    await terminal.sees("got-42")
+    await terminal.wait_for_text("got-42")
     assert (workspace / "pasted").read_text() == text
 
 
@@ -320,17 +320,17 @@ async def test_hostile_output_changes_neither_the_page_nor_the_clipboard(
     await page.evaluate("navigator.clipboard.writeText('mine')")
     for n, sequence in enumerate(HOSTILE_OUTPUT):
         await terminal.run(rf"printf '%b' '{sequence}'; printf '\e[0m\e[H\e[2J'; echo alive-$((100 + {n}))")
-        await terminal.sees(f"alive-{100 + n}")
+        await terminal.wait_for_text(f"alive-{100 + n}")
     await terminal.run(
         r"printf '\e]0;'; head -c 1000000 /dev/zero | tr '\0' T; printf '\a'; echo titled-$((40 + 2))"
     )
-    await terminal.sees("titled-42")
+    await terminal.wait_for_text("titled-42")
     pages = len(device.pages)
     await terminal.run(rf"clear; printf '%b' '{HOSTILE_OUTPUT[0]}'; echo; echo shown-$((40 + 2))")
-    await terminal.sees("shown-42")
+    await terminal.wait_for_text("shown-42")
     await terminal.rows.get_by_text("js", exact=True).last.click(modifiers=["ControlOrMeta"], force=True)
     await terminal.run("echo still-$((40 + 2))")
-    await terminal.sees("still-42")
+    await terminal.wait_for_text("still-42")
     assert len(device.pages) == pages
     assert await page.evaluate("navigator.clipboard.readText()") == "mine"
     assert re.search("[TU]{20}", await page.title()) is None

@@ -4,7 +4,7 @@ import json
 import sys
 
 from support.server import Server
-from support.talk import Talk
+from support.session_client import SessionClient
 
 DEFINITION = {
     "id": "mine",
@@ -57,7 +57,7 @@ async def test_an_agent_without_a_login_sign_can_be_started(server: Server) -> N
         "POST", "/api/agents", 201, json=DEFINITION | {"command": command, "login": {"env": ["NO_SUCH"]}}
     )
     assert (await agents(server))["mine"]["loggedIn"] == "no"
-    conversation = await Talk.begin(server, "mine")
+    conversation = await SessionClient.begin(server, "mine")
     assert (await conversation.worker())["state"] == "active"
 
 
@@ -69,7 +69,7 @@ async def test_a_definition_is_added_changed_removed_and_outlives_the_server(ser
     changed = await server.call("PUT", "/api/agents/mine", 200, json=DEFINITION | {"command": command})
     assert changed["installed"] is True
     await server.restart()
-    conversation = await Talk.begin(server, "mine")
+    conversation = await SessionClient.begin(server, "mine")
     assert (await conversation.worker())["agentId"] == "mine"
     await server.call("DELETE", "/api/agents/mine", 204)
     assert "mine" not in await agents(server)

@@ -8,7 +8,7 @@ import pytest
 import pytest_asyncio
 
 from support.server import Server
-from support.talk import Talk, define_scripted
+from support.session_client import SessionClient, define_scripted
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -16,14 +16,14 @@ SECONDS = 30.0
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def conversation(shared_server: Server) -> AsyncIterator[Talk]:
+async def conversation(shared_server: Server) -> AsyncIterator[SessionClient]:
     await define_scripted(shared_server)
-    conversation = Talk(shared_server, await shared_server.new_session(title="agent records"))
+    conversation = SessionClient(shared_server, await shared_server.new_session(title="agent records"))
     yield conversation
     await shared_server.call("DELETE", conversation.path)
 
 
-async def new_agent(conversation: Talk, role: str) -> str:
+async def new_agent(conversation: SessionClient, role: str) -> str:
     body = {"type": "agent", "agentId": "scripted", "role": role}
     worker_id: str = (await conversation.server.call("POST", f"{conversation.path}/workers", 201, json=body))[
         "id"
@@ -31,7 +31,7 @@ async def new_agent(conversation: Talk, role: str) -> str:
     return worker_id
 
 
-async def wait_for_status(conversation: Talk, worker_id: str, status: str) -> None:
+async def wait_for_status(conversation: SessionClient, worker_id: str, status: str) -> None:
     """Wait until the record of a worker has this status."""
     async with asyncio.timeout(SECONDS):
         while (await conversation.server.call("GET", f"{conversation.path}/workers/{worker_id}"))[
@@ -41,14 +41,14 @@ async def wait_for_status(conversation: Talk, worker_id: str, status: str) -> No
 
 
 async def test_each_agent_has_one_record_with_its_process_and_its_output(
-    conversation: Talk,
+    conversation: SessionClient,
 ) -> None:
     ids = {role: await new_agent(conversation, role) for role in ("first", "second")}
     for role, worker_id in ids.items():
         await wait_for_status(conversation, worker_id, "connected")
         prompted = await conversation.prompt(f"[[chunk I am the {role}]]", role=role)
-        start = await conversation.seen("turn_start", promptId=prompted["promptId"])
-        await conversation.seen("turn_end", after=start["seq"])
+        start = await conversation.wait_for_event("turn_start", promptId=prompted["promptId"])
+        await conversation.wait_for_event("turn_end", after=start["seq"])
     records = {
         each["role"]: each
         for each in (await conversation.server.call("GET", f"{conversation.path}/workers"))["workers"]
@@ -62,7 +62,7 @@ async def test_each_agent_has_one_record_with_its_process_and_its_output(
     }
 
 
-async def test_the_status_of_an_agent_follows_its_state(conversation: Talk) -> None:
+async def test_the_status_of_an_agent_follows_its_state(conversation: SessionClient) -> None:
     listed = await conversation.server.call("GET", f"{conversation.path}/workers")
     assert listed["workers"] == []
     await define_scripted(conversation.server, "slow", {"on": {"initialize": [{"do": "silent"}]}})
@@ -72,7 +72,7 @@ async def test_the_status_of_an_agent_follows_its_state(conversation: Talk) -> N
     agent = await new_agent(conversation, "agent")
     await wait_for_status(conversation, agent, "connected")
     await conversation.prompt("[[permission]]", role="agent")
-    await conversation.permission()
+    await conversation.open_permission()
     await wait_for_status(conversation, agent, "running")
     await conversation.server.call("DELETE", f"{conversation.path}/workers/{agent}")
     await wait_for_status(conversation, agent, "exited")

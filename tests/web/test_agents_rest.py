@@ -10,7 +10,7 @@ import pytest
 from support.pictures import png
 from support.scripted_agent.journal import prompts_in
 from support.server import Server
-from support.talk import Talk, define_scripted
+from support.session_client import SessionClient, define_scripted
 
 
 @pytest.fixture
@@ -20,8 +20,8 @@ async def journal(server: Server) -> Path:
 
 
 @pytest.fixture
-async def conversation(server: Server, journal: Path) -> Talk:
-    return await Talk.begin(server)
+async def conversation(server: Server, journal: Path) -> SessionClient:
+    return await SessionClient.begin(server)
 
 
 @pytest.fixture
@@ -42,39 +42,43 @@ async def test_an_unknown_agent_id_is_invalid(server: Server) -> None:
     assert (await server.call("GET", "/api/sessions"))["total"] == 0
 
 
-async def test_a_prompt_is_accepted_at_once_and_answered_in_events(conversation: Talk) -> None:
+async def test_a_prompt_is_accepted_at_once_and_answered_in_events(conversation: SessionClient) -> None:
     prompted = await conversation.prompt("[[chunk hello]]")
     assert set(prompted) == {"promptId", "seq", "queued"}
     assert prompted["queued"] is False
-    event = await conversation.seen("user_prompt", promptId=prompted["promptId"])
+    event = await conversation.wait_for_event("user_prompt", promptId=prompted["promptId"])
     assert (event["seq"], event["data"]["text"]) == (prompted["seq"], "[[chunk hello]]")
-    end = await conversation.seen("turn_end")
+    end = await conversation.wait_for_event("turn_end")
     assert end["data"]["stopReason"] == "end_turn"
-    assert await conversation.said() == "hello"
+    assert await conversation.agent_text() == "hello"
 
 
 async def test_the_first_prompt_of_a_session_without_an_agent_starts_one(server: Server) -> None:
-    conversation = Talk(server, await server.new_session())
+    conversation = SessionClient(server, await server.new_session())
     prompted = await conversation.prompt("help")
     assert prompted["queued"] is True
-    assert (await conversation.seen("turn_end"))["data"]["stopReason"] == "end_turn"
+    assert (await conversation.wait_for_event("turn_end"))["data"]["stopReason"] == "end_turn"
     assert (await conversation.worker())["agentId"] == "demo"
-    assert "demo agent" in await conversation.said()
+    assert "demo agent" in await conversation.agent_text()
 
 
-async def test_a_prompt_sent_five_times_with_one_id_is_one_prompt(conversation: Talk, journal: Path) -> None:
+async def test_a_prompt_sent_five_times_with_one_id_is_one_prompt(
+    conversation: SessionClient, journal: Path
+) -> None:
     prompt_id = str(uuid.uuid4())
     answers = await asyncio.gather(
         *(conversation.prompt("[[chunk x]]", promptId=prompt_id) for _ in range(5))
     )
     assert len({json.dumps(answer) for answer in answers}) == 1
-    await conversation.seen("turn_end")
+    await conversation.wait_for_event("turn_end")
     assert (await conversation.prompt("other", expect=409, promptId=prompt_id))["error"] == "conflict"
-    assert await conversation.said() == "x"
+    assert await conversation.agent_text() == "x"
     assert prompts_in(journal) == ["[[chunk x]]"]
 
 
-async def test_a_prompt_without_an_id_is_identified_by_its_idempotency_key(conversation: Talk) -> None:
+async def test_a_prompt_without_an_id_is_identified_by_its_idempotency_key(
+    conversation: SessionClient,
+) -> None:
     headers = {"Idempotency-Key": "k1"}
     path = f"{conversation.path}/prompt"
     first = await conversation.server.call("POST", path, 202, json={"text": "[[chunk x]]"}, headers=headers)
@@ -84,12 +88,12 @@ async def test_a_prompt_without_an_id_is_identified_by_its_idempotency_key(conve
 
 
 @pytest.mark.parametrize("body", [{"text": ""}, {"text": " \n"}, {}])
-async def test_an_empty_prompt_is_refused(conversation: Talk, body: dict[str, str]) -> None:
+async def test_an_empty_prompt_is_refused(conversation: SessionClient, body: dict[str, str]) -> None:
     answer = await conversation.server.call("POST", f"{conversation.path}/prompt", 400, json=body)
     assert answer["error"] == "empty_message"
 
 
-async def test_a_prompt_names_its_agent_by_role_or_id(conversation: Talk) -> None:
+async def test_a_prompt_names_its_agent_by_role_or_id(conversation: SessionClient) -> None:
     second = await conversation.server.call(
         "POST",
         f"{conversation.path}/workers",
@@ -98,15 +102,17 @@ async def test_a_prompt_names_its_agent_by_role_or_id(conversation: Talk) -> Non
     )
     await conversation.server.worker_in(conversation.id, second["id"], "active")
     await conversation.prompt("[[chunk to-second]]", role="second")
-    event = await conversation.seen("user_prompt", text="[[chunk to-second]]")
+    event = await conversation.wait_for_event("user_prompt", text="[[chunk to-second]]")
     assert event["workerId"] == second["id"]
     assert (await conversation.prompt("x", expect=404, role="unknown"))["error"] == "not_found"
     assert (await conversation.prompt("x", expect=404, workerId="unknown"))["error"] == "not_found"
 
 
-async def test_an_image_is_sent_to_the_agent_with_its_prompt(conversation: Talk, journal: Path) -> None:
+async def test_an_image_is_sent_to_the_agent_with_its_prompt(
+    conversation: SessionClient, journal: Path
+) -> None:
     image = await conversation.server.call("POST", f"{conversation.path}/images", 201, content=png())
-    await conversation.ask("[[chunk seen]]", imageIds=[image["id"]])
+    await conversation.run_turn("[[chunk seen]]", imageIds=[image["id"]])
     assert "image/png" in journal.read_text()
     missing = await conversation.prompt("x", expect=404, imageIds=["nothing"])
     assert missing["error"] == "not_found"
@@ -115,9 +121,9 @@ async def test_an_image_is_sent_to_the_agent_with_its_prompt(conversation: Talk,
 # Permissions and questions
 
 
-async def test_a_permission_waits_and_the_first_answer_wins(conversation: Talk) -> None:
+async def test_a_permission_waits_and_the_first_answer_wins(conversation: SessionClient) -> None:
     await conversation.prompt("[[permission]] [[chunk done]]")
-    permission = await conversation.permission()
+    permission = await conversation.open_permission()
     assert {"id", "workerId", "role", "toolCall", "options", "createdAt"} <= set(permission)
     assert {option["kind"] for option in permission["options"]} >= {"allow_once", "reject_once"}
     path = f"{conversation.path}/permissions/{permission['id']}"
@@ -128,7 +134,7 @@ async def test_a_permission_waits_and_the_first_answer_wins(conversation: Talk) 
         *(conversation.server.http.post(path, json={"optionId": option}) for option in ("yes", "no"))
     )
     assert sorted(answer.status_code for answer in answers) == [204, 409]
-    await conversation.seen("turn_end")
+    await conversation.wait_for_event("turn_end")
     assert (await conversation.server.call("GET", f"{conversation.path}/permissions"))["permissions"] == []
     unknown = f"{conversation.path}/permissions/unknown"
     assert (await conversation.server.call("POST", unknown, 404, json={"optionId": "yes"}))[
@@ -136,78 +142,80 @@ async def test_a_permission_waits_and_the_first_answer_wins(conversation: Talk) 
     ] == "not_found"
 
 
-async def test_an_answer_repeated_with_its_idempotency_key_is_accepted(conversation: Talk) -> None:
+async def test_an_answer_repeated_with_its_idempotency_key_is_accepted(conversation: SessionClient) -> None:
     await conversation.prompt("[[permission]]")
-    path = f"{conversation.path}/permissions/{(await conversation.permission())['id']}"
+    path = f"{conversation.path}/permissions/{(await conversation.open_permission())['id']}"
     for _ in range(2):
         headers = {"Idempotency-Key": "yes"}
         await conversation.server.call("POST", path, 204, json={"optionId": "yes"}, headers=headers)
 
 
-async def test_an_open_permission_outlives_the_server(conversation: Talk) -> None:
+async def test_an_open_permission_outlives_the_server(conversation: SessionClient) -> None:
     await conversation.prompt("[[permission]] [[chunk done]]")
-    before = await conversation.permission()
+    before = await conversation.open_permission()
     await conversation.server.restart()
-    assert await conversation.permission() == before
+    assert await conversation.open_permission() == before
     path = f"{conversation.path}/permissions/{before['id']}"
     await conversation.server.call("POST", path, 204, json={"optionId": "yes"})
-    assert (await conversation.seen("turn_end"))["data"]["stopReason"] == "end_turn"
+    assert (await conversation.wait_for_event("turn_end"))["data"]["stopReason"] == "end_turn"
 
 
-async def test_a_question_is_answered_once(conversation: Talk) -> None:
+async def test_a_question_is_answered_once(conversation: SessionClient) -> None:
     await conversation.prompt("[[question 'your name?']]")
-    event = await conversation.seen("question", status="pending")
+    event = await conversation.wait_for_event("question", status="pending")
     (question,) = (await conversation.server.call("GET", f"{conversation.path}/questions"))["questions"]
     assert (question["id"], question["message"]) == (event["data"]["id"], "your name?")
     path = f"{conversation.path}/questions/{question['id']}"
     body = {"action": "accept", "content": {"name": "Ada"}}
     await conversation.server.call("POST", path, 204, json=body)
     assert (await conversation.server.call("POST", path, 409, json=body))["error"] == "conflict"
-    await conversation.seen("turn_end")
-    assert "Ada" in await conversation.said()
+    await conversation.wait_for_event("turn_end")
+    assert "Ada" in await conversation.agent_text()
 
 
 # Cancel and restart
 
 
-async def test_a_cancelled_turn_ends_and_the_session_continues(conversation: Talk) -> None:
+async def test_a_cancelled_turn_ends_and_the_session_continues(conversation: SessionClient) -> None:
     await conversation.prompt("[[permission]] [[wait_cancel]]")
-    await conversation.permission()
+    await conversation.open_permission()
     await conversation.server.call("POST", f"{conversation.path}/cancel", 204)
-    assert (await conversation.seen("turn_end"))["data"]["stopReason"] == "cancelled"
-    assert (await conversation.seen("permission", status="cancelled"))["data"]["id"]
+    assert (await conversation.wait_for_event("turn_end"))["data"]["stopReason"] == "cancelled"
+    assert (await conversation.wait_for_event("permission", status="cancelled"))["data"]["id"]
     assert (await conversation.server.call("GET", conversation.path))["status"] == "active"
-    end = await conversation.ask("[[chunk on]]")
+    end = await conversation.run_turn("[[chunk on]]")
     assert end["data"]["stopReason"] == "end_turn"
 
 
-async def test_cancelling_without_a_turn_is_accepted(conversation: Talk) -> None:
+async def test_cancelling_without_a_turn_is_accepted(conversation: SessionClient) -> None:
     await conversation.server.call("POST", f"{conversation.path}/cancel", 204)
 
 
-async def test_a_crashed_agent_is_restarted_with_its_conversation(conversation: Talk) -> None:
-    await conversation.ask("[[chunk before]]")
+async def test_a_crashed_agent_is_restarted_with_its_conversation(conversation: SessionClient) -> None:
+    await conversation.run_turn("[[chunk before]]")
     await conversation.prompt("[[crash]]")
-    await conversation.seen("worker_failed")
+    await conversation.wait_for_event("worker_failed")
     worker = await conversation.server.call(
         "POST", f"{conversation.path}/restart", 200, json={"continueConversation": True}
     )
     assert (worker["run"], worker["state"]) == (2, "spawning")
     ready = await conversation.server.worker_in(conversation.id, worker["id"], "active")
-    end = await conversation.ask("[[chunk after]]")
+    end = await conversation.run_turn("[[chunk after]]")
     assert (ready["run"], end["data"]["stopReason"]) == (2, "end_turn")
     sessions = [each["data"] for each in await conversation.events() if each["type"] == "agent_session"]
     assert sessions[0]["acpSessionId"] == sessions[1]["acpSessionId"]
 
 
-async def test_a_running_agent_is_restarted_without_its_conversation_on_request(conversation: Talk) -> None:
+async def test_a_running_agent_is_restarted_without_its_conversation_on_request(
+    conversation: SessionClient,
+) -> None:
     before = await conversation.worker()
     body = {"continueConversation": False}
     worker = await conversation.server.call("POST", f"{conversation.path}/restart", 200, json=body)
     assert (worker["id"], worker["run"]) == (before["id"], 2)
     ready = await conversation.server.worker_in(conversation.id, worker["id"], "active")
     assert ready["pid"] != before["pid"]
-    await conversation.seen("conversation_reset")
+    await conversation.wait_for_event("conversation_reset")
     empty = await conversation.server.new_session()
     await conversation.server.call("POST", f"/api/sessions/{empty['id']}/restart", 404)
 
@@ -216,10 +224,10 @@ async def test_a_running_agent_is_restarted_without_its_conversation_on_request(
 
 
 async def test_view_does_not_allow_prompts_and_operate_does_not_allow_agent_definitions(
-    conversation: Talk,
+    conversation: SessionClient,
 ) -> None:
     await conversation.prompt("[[permission]]")
-    permission = await conversation.permission()
+    permission = await conversation.open_permission()
 
     async def status(scope: str, method: str, path: str, body: object) -> int:
         token = await conversation.server.call(

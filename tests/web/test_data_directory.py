@@ -14,9 +14,9 @@ import pytest
 from bullpen.domain.errors import Invalid
 from bullpen.home import OPENED_BY_NAME, hold, write_private
 from support.pictures import png
+from support.registered_repository import RegisteredRepository
 from support.repositories import Repo
 from support.server import Server
-from support.worktrees import House
 
 
 def modes(home: Path) -> dict[str, int]:
@@ -38,7 +38,7 @@ async def test_files_of_the_data_directory_are_private_under_umask_000(
             session = await server.new_session()
             await server.new_terminal(session["id"])
             await server.call("POST", f"/api/sessions/{session['id']}/images", 201, content=png())
-            repository = await House.register(server, Repo(workspace / "repo"))
+            repository = await RegisteredRepository.register(server, Repo(workspace / "repo"))
             await repository.add(branch="gone", base="main")
             await repository.remove("gone")
             await server.call("POST", "/api/tokens/rotate", 200)

@@ -9,7 +9,7 @@ from websockets.exceptions import InvalidStatus
 
 from bullpen.web.app import every_route
 from support.server import Server
-from support.talk import Talk, define_scripted
+from support.session_client import SessionClient, define_scripted
 from web.clients import Headers, bearer_headers, environment_of, new_token_headers
 from web.test_access_matrix import with_unknown_ids
 
@@ -27,7 +27,7 @@ DELEGATE_ROUTES = {
 }
 
 
-async def worker_key_headers(conversation: Talk) -> Headers:
+async def worker_key_headers(conversation: SessionClient) -> Headers:
     """Return headers with the key of the session's only worker."""
     [worker] = (await conversation.server.call("GET", f"{conversation.path}/workers"))["workers"]
     return bearer_headers(environment_of(worker["pid"])["BULLPEN_ACTIVITY_TOKEN"])
@@ -50,20 +50,20 @@ async def test_an_agent_cannot_approve_its_own_request(server: Server, kind: str
     delegate = await new_token_headers(server, "delegate")
     body = {"type": "quick", "locationPath": str(server.workspace), "agentId": "scripted"}
     session = await server.http.post("/api/sessions", json=body, headers=delegate)
-    conversation = Talk(server, session.json())
+    conversation = SessionClient(server, session.json())
     await conversation.prompt("[[permission]]")
-    permission = await conversation.permission()
+    permission = await conversation.open_permission()
     headers = delegate if kind == "the token of a delegate" else await worker_key_headers(conversation)
     path = f"{conversation.path}/permissions/{permission['id']}"
     assert await status(server, "POST", path, headers, json={"optionId": "yes"}) == 403
     assert ("POST", path, 403) in audit_entries(server)
-    assert (await conversation.permission())["id"] == permission["id"]
+    assert (await conversation.open_permission())["id"] == permission["id"]
 
 
 @pytest.mark.parametrize("kind", ["the key of the worker", "the token of a delegate"])
 async def test_an_agent_cannot_raise_its_scope(server: Server, kind: str) -> None:
     await define_scripted(server)
-    conversation = await Talk.begin(server)
+    conversation = await SessionClient.begin(server)
     headers = (
         await worker_key_headers(conversation)
         if kind == "the key of the worker"
@@ -81,7 +81,7 @@ async def test_an_agent_cannot_raise_its_scope(server: Server, kind: str) -> Non
 
 async def test_a_worker_key_neither_creates_nor_reads_sessions(server: Server) -> None:
     await define_scripted(server)
-    conversation = await Talk.begin(server)
+    conversation = await SessionClient.begin(server)
     headers = await worker_key_headers(conversation)
     body = {"type": "quick", "locationPath": str(server.workspace)}
     assert await status(server, "POST", "/api/sessions", headers, json=body) == 403
@@ -98,7 +98,7 @@ async def test_a_delegate_sees_and_prompts_only_the_sessions_that_it_started(ser
     )
     body = {"type": "quick", "locationPath": str(server.workspace), "agentId": "scripted", "title": "mine"}
     own = (await server.http.post("/api/sessions", json=body, headers=delegate)).json()
-    of_user = await Talk.begin(server, title="of the user")
+    of_user = await SessionClient.begin(server, title="of the user")
     for path in (f"/api/sessions/{own['id']}", f"/api/sessions/{own['id']}/messages"):
         assert await status(server, "GET", path, delegate) == 200
         assert await status(server, "GET", path, other_delegate) == 403
@@ -113,7 +113,7 @@ async def test_a_delegate_sees_and_prompts_only_the_sessions_that_it_started(ser
 
 async def test_every_other_route_and_socket_is_refused_to_a_delegate(server: Server) -> None:
     await define_scripted(server)
-    conversation = await Talk.begin(server)
+    conversation = await SessionClient.begin(server)
     headers = await new_token_headers(server, "delegate")
     for route in every_route():
         path = with_unknown_ids(route.path.replace("{session_id}", conversation.id))  # type: ignore[attr-defined]
@@ -146,31 +146,35 @@ async def test_a_delegate_follows_its_session_over_a_socket_but_sends_no_orders(
                 break
 
 
-async def start_continuing_session(server: Server, headers: Headers, agent_id: str) -> Talk:
+async def start_continuing_session(server: Server, headers: Headers, agent_id: str) -> SessionClient:
     """Start a session that continues the last conversation in its directory."""
     quick = {"type": "quick", "locationPath": str(server.workspace)}
     body = {**quick, "agentId": agent_id, "continueConversation": True}
     session = await server.http.post("/api/sessions", json=body, headers=headers)
     assert session.status_code == 201, session.text
-    return Talk(server, session.json())
+    return SessionClient(server, session.json())
 
 
 async def test_a_delegate_continues_its_own_conversation_and_no_other(server: Server) -> None:
     await define_scripted(server)
-    of_user = await Talk.begin(server)
+    of_user = await SessionClient.begin(server)
     delegate, other_delegate = (
         await new_token_headers(server, "delegate"),
         await new_token_headers(server, "delegate"),
     )
-    known = {(await of_user.seen("agent_session"))["data"]["acpSessionId"]}
+    known = {(await of_user.wait_for_event("agent_session"))["data"]["acpSessionId"]}
     for headers in (delegate, other_delegate):
-        started = await (await start_continuing_session(server, headers, "scripted")).seen("agent_session")
+        started = await (await start_continuing_session(server, headers, "scripted")).wait_for_event(
+            "agent_session"
+        )
         assert started["data"]["how"] == "new"
         known.add(started["data"]["acpSessionId"])
         if headers is delegate:
             own = started["data"]["acpSessionId"]
     assert len(known) == 3
-    continued = await (await start_continuing_session(server, delegate, "scripted")).seen("agent_session")
+    continued = await (await start_continuing_session(server, delegate, "scripted")).wait_for_event(
+        "agent_session"
+    )
     assert (continued["data"]["how"], continued["data"]["acpSessionId"]) == ("continue", own)
 
 
@@ -188,5 +192,5 @@ async def test_a_delegate_does_not_continue_with_an_agent_that_takes_the_last_co
         await server.worker_in(conversation.id, worker["id"], "active")
         events = await conversation.events()
         assert [each["data"]["how"] for each in events if each["type"] == "agent_session"] in ([], ["new"])
-    of_user = Talk(server, await server.new_session(agentId="last", continueConversation=True))
-    await of_user.seen("agent_session", how="continue")
+    of_user = SessionClient(server, await server.new_session(agentId="last", continueConversation=True))
+    await of_user.wait_for_event("agent_session", how="continue")

@@ -7,7 +7,7 @@ import pytest
 
 from support.repositories import Repo
 from support.server import Server
-from support.talk import Talk, define_scripted
+from support.session_client import SessionClient, define_scripted
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -88,7 +88,7 @@ async def test_comments_reach_the_agent_as_one_message(shared_server: Server, re
     await define_scripted(shared_server)
     repo.write("readme.txt", "hello\nthere\n")
     session = await shared_server.new_session(locationPath=str(repo.path), agentId="scripted")
-    conversation = Talk(shared_server, session)
+    conversation = SessionClient(shared_server, session)
     body = {
         "text": "[[chunk thanks]]",
         "comments": [{"path": "readme.txt", "line": 2, "text": "name the subject"}],
@@ -97,9 +97,9 @@ async def test_comments_reach_the_agent_as_one_message(shared_server: Server, re
     path = f"/api/sessions/{session['id']}/diff/comments"
     for _ in range(2):  # the repeated request has no second effect
         assert (await shared_server.call("POST", path, 202, json=body))["promptId"] == "remarks"
-    prompt = await conversation.seen("user_prompt")
+    prompt = await conversation.wait_for_event("user_prompt")
     assert prompt["data"]["text"] == "[[chunk thanks]]\n\n`readme.txt`, line 2:\n> +there\nname the subject"
-    await conversation.seen("turn_end")
+    await conversation.wait_for_event("turn_end")
     assert [event["type"] for event in await conversation.events()].count("user_prompt") == 1
     await shared_server.call("POST", path, 400, json={"comments": []})
     await shared_server.call("DELETE", f"/api/sessions/{session['id']}")

@@ -16,7 +16,7 @@ from bullpen.log.replay import ReplayPlayer
 from bullpen.log.tracks import OutputMoment
 from support.commands import Bullpen
 from support.server import Server
-from support.talk import Talk, define_scripted
+from support.session_client import SessionClient, define_scripted
 
 PIXEL = bytes.fromhex(
     "89504e470d0a1a0a0000000d4948445200000001000000010806000000"
@@ -89,12 +89,12 @@ async def test_an_imported_conversation_is_equal_and_waits_for_no_user(
     server: Server, second_server: Server
 ) -> None:
     await define_scripted(server)
-    conversation = await Talk.begin(server)
-    await conversation.ask(
+    conversation = await SessionClient.begin(server)
+    await conversation.run_turn(
         "[[thought hm]] [[chunk grüße]] [[plan one two]] [[tool]] [[terminal 'echo in a tool']]"
     )
     await conversation.prompt("[[permission]]")
-    await conversation.permission()
+    await conversation.open_permission()
     await server.call("POST", f"{conversation.path}/queue", 201, json={"message": "stays in the queue"})
     unfinished = await export_session(server, conversation.id)
     await server.call("POST", f"{conversation.path}/complete")
@@ -245,8 +245,8 @@ async def test_a_markdown_export_describes_the_session_in_words(server: Server) 
 
 async def test_a_markdown_export_has_the_answers_thoughts_and_actions_of_an_agent(server: Server) -> None:
     await define_scripted(server)
-    conversation = await Talk.begin(server)
-    await conversation.ask("[[thought hm]] [[chunk grüße]] [[chunk again]] [[plan one two]] [[tool]]")
+    conversation = await SessionClient.begin(server)
+    await conversation.run_turn("[[thought hm]] [[chunk grüße]] [[chunk again]] [[plan one two]] [[tool]]")
     text = (await export_session(server, conversation.id, "format=markdown")).decode()
     _, _, answer = text.partition("## owner asks")
     parts = ("## scripted thinks\n\nhm\n", "## scripted says\n\ngrüßeagain\n", "- [ ] one\n- [ ] two\n")

@@ -9,7 +9,7 @@ import pytest_asyncio
 
 from support.repositories import Repo
 from support.server import Server
-from support.talk import Talk, define_scripted
+from support.session_client import SessionClient, define_scripted
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -17,10 +17,10 @@ ANSWER = "The last answer of coder:\n\n{}"
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def conversation(shared_server: Server) -> AsyncIterator[Talk]:
+async def conversation(shared_server: Server) -> AsyncIterator[SessionClient]:
     """A session with two agents, the coder and the critic."""
     await define_scripted(shared_server)
-    conversation = Talk(shared_server, await shared_server.new_session())
+    conversation = SessionClient(shared_server, await shared_server.new_session())
     for role in ("coder", "critic"):
         body = {"type": "agent", "agentId": "scripted", "role": role}
         worker = await shared_server.call("POST", f"{conversation.path}/workers", 201, json=body)
@@ -29,13 +29,13 @@ async def conversation(shared_server: Server) -> AsyncIterator[Talk]:
     await shared_server.call("DELETE", conversation.path)
 
 
-async def worker_id(conversation: Talk, role: str) -> str:
+async def worker_id(conversation: SessionClient, role: str) -> str:
     workers = (await conversation.server.call("GET", f"{conversation.path}/workers"))["workers"]
     return next(str(worker["id"]) for worker in workers if worker["role"] == role)
 
 
 async def forward(
-    conversation: Talk, source: dict[str, str], text: str = "", expect: int = 202, **more: Any
+    conversation: SessionClient, source: dict[str, str], text: str = "", expect: int = 202, **more: Any
 ) -> dict[str, Any]:
     """Forward the last answer or the changes of an agent to the critic."""
     body: dict[str, Any] = {"role": "critic", "from": source, **more}
@@ -43,15 +43,15 @@ async def forward(
     return answer
 
 
-async def received_prompt(conversation: Talk, prompt_id: str) -> dict[str, Any]:
-    event = await conversation.seen("user_prompt", promptId=prompt_id)
+async def received_prompt(conversation: SessionClient, prompt_id: str) -> dict[str, Any]:
+    event = await conversation.wait_for_event("user_prompt", promptId=prompt_id)
     data: dict[str, Any] = event["data"]
     return data
 
 
-async def test_the_last_answer_is_sent_to_another_agent_with_its_source(conversation: Talk) -> None:
-    await conversation.ask("[[chunk first]]", role="coder")
-    await conversation.ask("[[chunk 'second ']] [[thought aside]] [[chunk half]]", role="coder")
+async def test_the_last_answer_is_sent_to_another_agent_with_its_source(conversation: SessionClient) -> None:
+    await conversation.run_turn("[[chunk first]]", role="coder")
+    await conversation.run_turn("[[chunk 'second ']] [[thought aside]] [[chunk half]]", role="coder")
     sent = await forward(conversation, {"role": "coder"}, "look at this")
     received = await received_prompt(conversation, sent["promptId"])
     assert received["text"] == "look at this\n\n" + ANSWER.format("second half")
@@ -61,16 +61,16 @@ async def test_the_last_answer_is_sent_to_another_agent_with_its_source(conversa
     assert received["from"] in [message["content"].get("from") for message in messages]
 
 
-async def test_an_unfinished_answer_is_not_forwarded(conversation: Talk) -> None:
-    await conversation.ask("[[chunk done]]", role="coder")
+async def test_an_unfinished_answer_is_not_forwarded(conversation: SessionClient) -> None:
+    await conversation.run_turn("[[chunk done]]", role="coder")
     await conversation.prompt("[[chunk unfinished]] [[wait_cancel]]", role="coder")
-    await conversation.seen("agent_message", text="unfinished")
+    await conversation.wait_for_event("agent_message", text="unfinished")
     sent = await forward(conversation, {"workerId": await worker_id(conversation, "coder")})
     assert (await received_prompt(conversation, sent["promptId"]))["text"] == ANSWER.format("done")
 
 
-async def test_the_answer_of_a_terminated_agent_can_be_forwarded(conversation: Talk) -> None:
-    await conversation.ask("[[chunk 'famous last words']]", role="coder")
+async def test_the_answer_of_a_terminated_agent_can_be_forwarded(conversation: SessionClient) -> None:
+    await conversation.run_turn("[[chunk 'famous last words']]", role="coder")
     coder = await worker_id(conversation, "coder")
     await conversation.server.call("DELETE", f"{conversation.path}/workers/{coder}")
     sent = await forward(conversation, {"workerId": coder})
@@ -79,21 +79,23 @@ async def test_the_answer_of_a_terminated_agent_can_be_forwarded(conversation: T
     )
 
 
-async def test_queued_content_stays_as_it_was_when_it_was_forwarded(conversation: Talk) -> None:
-    await conversation.ask("[[chunk early]]", role="coder")
+async def test_queued_content_stays_as_it_was_when_it_was_forwarded(conversation: SessionClient) -> None:
+    await conversation.run_turn("[[chunk early]]", role="coder")
     await conversation.prompt("[[sleep 1]]", role="critic")
     sent = await forward(conversation, {"role": "coder"})
     assert sent["queued"]
-    added = await conversation.seen("queue_added", id=sent["promptId"])
-    await conversation.ask("[[chunk late]]", role="coder")
+    added = await conversation.wait_for_event("queue_added", id=sent["promptId"])
+    await conversation.run_turn("[[chunk late]]", role="coder")
     received = await received_prompt(conversation, sent["promptId"])
     assert (received["text"], received["from"]) == (ANSWER.format("early"), added["data"]["from"])
 
 
-async def test_a_repeated_request_is_the_same_prompt_after_a_newer_answer(conversation: Talk) -> None:
-    await conversation.ask("[[chunk before]]", role="coder")
+async def test_a_repeated_request_is_the_same_prompt_after_a_newer_answer(
+    conversation: SessionClient,
+) -> None:
+    await conversation.run_turn("[[chunk before]]", role="coder")
     first = await forward(conversation, {"role": "coder"}, promptId="once")
-    await conversation.ask("[[chunk after]]", role="coder")
+    await conversation.run_turn("[[chunk after]]", role="coder")
     assert await forward(conversation, {"role": "coder"}, promptId="once") == first
     refused = await forward(conversation, {"role": "critic"}, expect=409, promptId="once")
     assert refused["error"] == "conflict"
@@ -110,7 +112,7 @@ async def test_a_repeated_request_is_the_same_prompt_after_a_newer_answer(conver
     ],
 )
 async def test_content_that_cannot_be_forwarded_is_refused_with_a_reason(
-    conversation: Talk, source: dict[str, str], status: int, reason: str
+    conversation: SessionClient, source: dict[str, str], status: int, reason: str
 ) -> None:
     refused = await forward(conversation, source, "x", status)
     assert reason in refused["message"]
@@ -121,7 +123,7 @@ async def test_the_changes_of_an_agent_are_forwarded_as_they_were_when_they_were
 ) -> None:
     repo = Repo(shared_server.workspace / tmp_path.name)
     await define_scripted(shared_server)
-    conversation = await Talk.begin(shared_server, locationPath=str(repo.path))
+    conversation = await SessionClient.begin(shared_server, locationPath=str(repo.path))
     source = {"role": "scripted", "what": "diff"}
     refused = await forward(conversation, source, "review", 409, role="scripted")
     assert refused["message"] == "nothing has changed in the workspace of scripted"
@@ -138,8 +140,8 @@ async def test_the_changes_of_an_agent_are_forwarded_as_they_were_when_they_were
     await shared_server.call("DELETE", conversation.path)
 
 
-async def test_an_answer_early_in_a_long_log_is_found(conversation: Talk) -> None:
-    await conversation.ask("[[chunk needle]]", role="coder")
-    await conversation.ask("[[stream n=2500]]", role="critic")
+async def test_an_answer_early_in_a_long_log_is_found(conversation: SessionClient) -> None:
+    await conversation.run_turn("[[chunk needle]]", role="coder")
+    await conversation.run_turn("[[stream n=2500]]", role="critic")
     sent = await forward(conversation, {"role": "coder"})
     assert (await received_prompt(conversation, sent["promptId"]))["text"] == ANSWER.format("needle")

@@ -10,11 +10,11 @@ from fastapi.routing import APIRoute
 
 from bullpen.web.app import every_route
 from support.pictures import png
+from support.registered_repository import RegisteredRepository
 from support.repositories import Repo
 from support.scripted_agent.journal import prompts_in
 from support.server import Server
-from support.talk import Talk, define_scripted
-from support.worktrees import House as RegisteredRepository
+from support.session_client import SessionClient, define_scripted
 from web.clients import anonymous_client, bearer_headers, new_login_code, new_token_headers
 from web.repeated_posts import DoneOnce, Post, check_posts_are_idempotent
 
@@ -177,7 +177,7 @@ class PostsWithoutAgent:
         assert "only-one-2" not in self.registered.repo.git("branch")
 
     async def _restored(self, _: Any) -> None:
-        assert (await self.registered.look())["trash"] == []
+        assert (await self.registered.get())["trash"] == []
 
     async def _one_token(self, answer: Any) -> None:
         tokens = (await self.server.call("GET", "/api/tokens"))["tokens"]
@@ -217,7 +217,7 @@ class AgentPosts:
         Repo(self.server.workspace)
         self.journal = await define_scripted(self.server)
         await self._define_login_command()
-        begin = [await Talk.begin(self.server) for _ in range(5)]
+        begin = [await SessionClient.begin(self.server) for _ in range(5)]
         self.quiet, self.asking, self.wondering, self.busy, self.stopping = begin
         return [
             *self._posts_to_quiet(),
@@ -241,7 +241,7 @@ class AgentPosts:
 
     def _posts_to_quiet(self) -> list[Post]:
         async def prompted(_: Any) -> None:
-            await self.quiet.seen("turn_end")
+            await self.quiet.wait_for_event("turn_end")
             assert prompts_in(self.journal).count("[[chunk once]]") == 1
 
         async def commented(_: Any) -> None:
@@ -289,9 +289,9 @@ class AgentPosts:
             Post(f"{route}/questions", f"{path}/questions", {"message": "why?"}, asked_once),
         ]
 
-    async def _answer_to(self, conversation: Talk, kind: str, body: dict[str, Any]) -> Post:
+    async def _answer_to(self, conversation: SessionClient, kind: str, body: dict[str, Any]) -> Post:
         await conversation.prompt(f"[[{kind}]]")
-        asked = (await conversation.seen(kind, status="pending"))["data"]["id"]
+        asked = (await conversation.wait_for_event(kind, status="pending"))["data"]["id"]
 
         async def answered(_: Any) -> None:
             states = [each["data"]["status"] for each in await conversation.events() if each["type"] == kind]
@@ -303,7 +303,7 @@ class AgentPosts:
     async def _posts_to_queue(self) -> list[Post]:
         busy = self.busy
         await busy.prompt("[[wait_cancel]]")
-        await busy.seen("turn_start")
+        await busy.wait_for_event("turn_start")
         items = {}
         for message in ("a", "b", "c", "[[sleep 60]]"):
             items[message] = (
@@ -315,7 +315,7 @@ class AgentPosts:
             assert [item["message"] for item in queue["messages"]] == ["a", "c", "b", "only one"]
 
         async def sent(_: Any) -> None:
-            await busy.seen("user_prompt", text="[[sleep 60]]")
+            await busy.wait_for_event("user_prompt", text="[[sleep 60]]")
             assert prompts_in(self.journal).count("[[sleep 60]]") == 1
 
         moved, now = f"/queue/{items['c']}/move", f"/queue/{items['[[sleep 60]]']}/send-now"
@@ -330,7 +330,7 @@ class AgentPosts:
     async def _posts_to_stopping(self) -> list[Post]:
         conversation = self.stopping
         await conversation.prompt("[[wait_cancel]]")
-        await conversation.seen("turn_start")
+        await conversation.wait_for_event("turn_start")
         worker = await conversation.worker()
 
         async def stopped(_: Any) -> None:
@@ -353,7 +353,7 @@ class AgentPosts:
 
 
 def _post_to_session(
-    conversation: Talk,
+    conversation: SessionClient,
     path: str,
     body: dict[str, Any] | bytes | None,
     done_once: DoneOnce,

@@ -14,8 +14,8 @@ from websockets.asyncio.client import ClientConnection
 
 from bullpen.client import Client
 from support.server import Server
-from support.talk import Talk, define_scripted
-from support.tui import TuiTalk, define_tui
+from support.session_client import SessionClient, define_scripted
+from support.tui_session_client import TuiSessionClient, define_tui
 
 OPTIONS = [
     {"optionId": "yes", "name": "Yes", "kind": "allow_once"},
@@ -49,11 +49,13 @@ async def journal(server: Server) -> Path:
 
 @pytest.mark.usefixtures("journal")
 async def test_items_of_all_sessions_are_listed_the_most_urgent_first(server: Server) -> None:
-    done, asking, wondering, failing = [await Talk.begin(server, title=f"session {n}") for n in range(4)]
-    await done.ask("[[chunk hello]]")
+    done, asking, wondering, failing = [
+        await SessionClient.begin(server, title=f"session {n}") for n in range(4)
+    ]
+    await done.run_turn("[[chunk hello]]")
     await asking.prompt("[[permission]]")
     await wondering.prompt("[[question]]")
-    await failing.ask("[[chunk first]]")
+    await failing.run_turn("[[chunk first]]")
     await failing.prompt("[[exit 3]]")
     await wait_until_equal(lambda: kinds(server), ["permission", "question", "failed", "finished"])
 
@@ -73,22 +75,22 @@ async def test_items_of_all_sessions_are_listed_the_most_urgent_first(server: Se
 
 @pytest.mark.usefixtures("journal")
 async def test_a_turn_that_ended_in_an_error_is_a_failure_with_its_reason(server: Server) -> None:
-    conversation = await Talk.begin(server)
-    await conversation.ask("[[error text='the model is overloaded']]")
+    conversation = await SessionClient.begin(server)
+    await conversation.run_turn("[[error text='the model is overloaded']]")
     (failed,) = await items(server)
     reason = "the turn failed: the model is overloaded"
     assert (failed["kind"], failed["text"]) == ("failed", reason)
     worker = await conversation.worker()
     assert (worker["state"], worker["activity"], worker["activityWhy"]) == ("active", "idle", reason)
-    await conversation.ask("[[chunk better]]")
+    await conversation.run_turn("[[chunk better]]")
     assert await kinds(server) == ["finished"]
     assert (await conversation.worker())["activityWhy"] == "the turn is over"
 
 
 @pytest.mark.usefixtures("journal")
 async def test_a_seen_item_is_removed_and_stays_removed_after_a_kill(server: Server) -> None:
-    conversations = [await Talk.begin(server) for _ in range(2)]
-    ends = [await conversation.ask("[[chunk hello]]") for conversation in conversations]
+    conversations = [await SessionClient.begin(server) for _ in range(2)]
+    ends = [await conversation.run_turn("[[chunk hello]]") for conversation in conversations]
     await server.call("POST", f"{conversations[0].path}/seen", 204, json={"seq": ends[0]["seq"] - 1})
     assert len(await items(server)) == 2
     await server.call("POST", f"{conversations[0].path}/seen", 204, json={"seq": ends[0]["seq"]})
@@ -101,15 +103,15 @@ async def test_a_seen_item_is_removed_and_stays_removed_after_a_kill(server: Ser
 
 @pytest.mark.usefixtures("journal")
 async def test_a_new_turn_an_end_and_a_purge_remove_a_finished_item(server: Server) -> None:
-    conversation = await Talk.begin(server)
-    await conversation.ask("[[chunk hello]]")
+    conversation = await SessionClient.begin(server)
+    await conversation.run_turn("[[chunk hello]]")
     assert await kinds(server) == ["finished"]
     await conversation.prompt("[[wait_cancel]]")
     await wait_until_equal(lambda: kinds(server), [])
     await server.call("POST", f"{conversation.path}/cancel", 204)
-    await conversation.seen("turn_end", stopReason="cancelled")
+    await conversation.wait_for_event("turn_end", stopReason="cancelled")
     assert await kinds(server) == []
-    await conversation.ask("[[chunk more]]")
+    await conversation.run_turn("[[chunk more]]")
     assert await kinds(server) == ["finished"]
     await server.call("DELETE", conversation.path, params={"purge": True})
     assert await items(server) == []
@@ -118,29 +120,29 @@ async def test_a_new_turn_an_end_and_a_purge_remove_a_finished_item(server: Serv
 async def test_finished_work_that_was_typed_into_a_terminal_is_in_the_inbox(server: Server) -> None:
     """Also after a kill. Work of an agent at its start, without input, is not in the inbox."""
     await define_tui(server)
-    conversation = await TuiTalk.begin(server)
+    conversation = await TuiSessionClient.begin(server)
     assert await kinds(server) == []
-    await conversation.types("[[work 4]]\r")
-    working = await conversation.does("active")
+    await conversation.type("[[work 4]]\r")
+    working = await conversation.wait_for_activity("active")
     assert working["data"]["byHand"] is True
     await server.kill()
     await server.start()
-    done = await conversation.does("idle", after=working["seq"])
+    done = await conversation.wait_for_activity("idle", after=working["seq"])
     await wait_until_equal(lambda: kinds(server), ["finished"])
     assert (await items(server))[0]["seq"] == done["seq"]
 
-    await conversation.types("[[work 2]]\r", n=2)
-    await conversation.does("active", after=done["seq"])
+    await conversation.type("[[work 2]]\r", n=2)
+    await conversation.wait_for_activity("active", after=done["seq"])
     await wait_until_equal(lambda: kinds(server), [])
     await wait_until_equal(lambda: kinds(server), ["finished"])
-    end = await conversation.ask("[[work 0.2]]")  # this work has a turn, so its end is a `turn_end`
+    end = await conversation.run_turn("[[work 0.2]]")  # this work has a turn, so its end is a `turn_end`
     await wait_until_equal(lambda: kinds(server), ["finished"])
     assert (await items(server))[0]["seq"] == end["seq"]
 
 
 @pytest.mark.usefixtures("journal")
 async def test_the_dashboard_shows_every_change_of_the_inbox(server: Server) -> None:
-    conversation = await Talk.begin(server)
+    conversation = await SessionClient.begin(server)
     async with server.socket("/ws/dashboard") as ws:
 
         async def until(*wanted: str) -> None:
@@ -155,7 +157,7 @@ async def test_the_dashboard_shows_every_change_of_the_inbox(server: Server) -> 
         await until()
         await conversation.prompt("[[permission]]")
         await until("permission")
-        permission = await conversation.permission()
+        permission = await conversation.open_permission()
         path = f"{conversation.path}/permissions/{permission['id']}"
         await server.call("POST", path, 204, json={"optionId": "yes"})
         await until("finished")
@@ -169,8 +171,8 @@ def permission_script(**call: Any) -> dict[str, Any]:
     return {"prompts": [[{"do": "ask", "method": "session/request_permission", "params": params}]]}
 
 
-async def selected_answer(conversation: Talk) -> dict[str, Any]:
-    event = await conversation.seen("permission", status="selected")
+async def selected_answer(conversation: SessionClient) -> dict[str, Any]:
+    event = await conversation.wait_for_event("permission", status="selected")
     data: dict[str, Any] = event["data"]
     return data
 
@@ -183,8 +185,8 @@ async def test_a_rule_answers_a_permission_and_the_answer_names_the_rule(server:
     added = await server.call("POST", "/api/rules", 201, json=READ_RULE)
     assert added == READ_RULE | {"path": None, "command": None, "added": True}
     await server.restart()
-    conversation = await Talk.begin(server, "reader")
-    await conversation.ask("read it")
+    conversation = await SessionClient.begin(server, "reader")
+    await conversation.run_turn("read it")
     assert (await selected_answer(conversation))["by"] == "rule reading"
     assert [
         each["data"]["status"] for each in await conversation.events() if each["type"] == "permission"
@@ -201,9 +203,9 @@ async def test_a_permission_of_a_kind_that_only_resembles_the_rule_asks_the_user
 ) -> None:
     await define_scripted(server, "reader", permission_script(**({} if kind is None else {"kind": kind})))
     await server.call("POST", "/api/rules", 201, json=READ_RULE)
-    conversation = await Talk.begin(server, "reader")
+    conversation = await SessionClient.begin(server, "reader")
     await conversation.prompt("read it")
-    permission = await conversation.permission()
+    permission = await conversation.open_permission()
     path = f"{conversation.path}/permissions/{permission['id']}"
     await server.call("POST", path, 204, json={"optionId": "no"})
     assert (await selected_answer(conversation))["by"] == "owner"
@@ -217,9 +219,9 @@ async def test_a_permission_that_only_names_an_announced_call_asks_the_user_and_
     ask = {"do": "ask", "method": "session/request_permission", "params": params}
     await define_scripted(server, "reader", {"prompts": [[announced, ask]]})
     await server.call("POST", "/api/rules", 201, json=READ_RULE)
-    conversation = await Talk.begin(server, "reader")
+    conversation = await SessionClient.begin(server, "reader")
     await conversation.prompt("read it")
-    permission = await conversation.permission()
+    permission = await conversation.open_permission()
     assert permission["toolCall"]["kind"] == "read"
     await server.restart()
     path = f"{conversation.path}/permissions/{permission['id']}"
@@ -229,9 +231,9 @@ async def test_a_permission_that_only_names_an_announced_call_asks_the_user_and_
 
 async def test_a_new_rule_answers_a_permission_that_is_already_open(server: Server) -> None:
     await define_scripted(server, "reader", permission_script(kind="read"))
-    conversation = await Talk.begin(server, "reader")
+    conversation = await SessionClient.begin(server, "reader")
     await conversation.prompt("read it")
-    await conversation.permission()
+    await conversation.open_permission()
     await server.call("POST", "/api/rules", 201, json=READ_RULE | {"answer": "reject"})
     data = await selected_answer(conversation)
     assert (data["optionId"], data["by"]) == ("no", "rule reading")
@@ -296,7 +298,7 @@ async def test_a_user_is_notified_by_webhook_and_command(server: Server, tmp_pat
         server.set(**receiver.settings())
         await server.restart()
         await define_scripted(server)
-        conversation = await Talk.begin(server, title="--urgent")
+        conversation = await SessionClient.begin(server, title="--urgent")
         await conversation.prompt("[[permission]]")
         await wait_until_equal(lambda: _counts(receiver), (1, 1))
         (notification,) = receiver.notifications
@@ -325,15 +327,15 @@ async def test_one_notification_a_minute_none_for_a_visible_session_but_permissi
         server.set(**receiver.settings())
         await server.restart()
         await define_scripted(server)
-        watched, other = await Talk.begin(server), await Talk.begin(server)
+        watched, other = await SessionClient.begin(server), await SessionClient.begin(server)
         async with server.socket(f"/ws/session/{watched.id}") as ws:
             await look(ws, True)
-            await watched.ask("[[chunk seen]]")  # the session is visible: no notification
+            await watched.run_turn("[[chunk seen]]")  # the session is visible: no notification
             await watched.prompt("[[permission]]")  # a permission is always notified
             await wait_until_equal(lambda: _counts(receiver), (1, 1))
-        await other.ask("[[chunk one]]")
+        await other.run_turn("[[chunk one]]")
         await wait_until_equal(lambda: _counts(receiver), (2, 2))
-        await other.ask("[[chunk two]]")  # within a minute of the last one: no notification
+        await other.run_turn("[[chunk two]]")  # within a minute of the last one: no notification
         await other.prompt("[[permission]]")
         await wait_until_equal(lambda: _counts(receiver), (3, 3))
         assert [each["kind"] for each in receiver.notifications] == ["permission", "finished", "permission"]
@@ -346,12 +348,12 @@ async def test_an_attentive_viewer_of_the_client_library_suppresses_notification
         server.set(**receiver.settings(BULLPEN_NOTIFY_PAUSE="0"))
         await server.restart()
         await define_scripted(server)
-        conversation, other = await Talk.begin(server), await Talk.begin(server)
+        conversation, other = await SessionClient.begin(server), await SessionClient.begin(server)
         async with Client(server.url, server.token) as client:
             async with aclosing(client.follow(conversation.id, looking=True)) as events:
                 await anext(events)
-                await conversation.ask("[[chunk one]]")
-                await other.ask("[[chunk elsewhere]]")
+                await conversation.run_turn("[[chunk one]]")
+                await other.run_turn("[[chunk elsewhere]]")
                 await wait_until_equal(lambda: _counts(receiver), (1, 1))
             assert [each["sessionId"] for each in receiver.notifications] == [other.id]
 
@@ -363,20 +365,20 @@ async def test_a_viewer_that_is_not_attentive_does_not_suppress_notifications(
         server.set(**receiver.settings(BULLPEN_NOTIFY_PAUSE="0"))
         await server.restart()
         await define_scripted(server)
-        conversation, other = await Talk.begin(server), await Talk.begin(server)
+        conversation, other = await SessionClient.begin(server), await SessionClient.begin(server)
         async with server.socket(f"/ws/session/{conversation.id}") as ws:
-            await conversation.ask("[[chunk one]]")  # the viewer has not reported that it is visible
+            await conversation.run_turn("[[chunk one]]")  # the viewer has not reported that it is visible
             await wait_until_equal(lambda: _counts(receiver), (1, 1))
             await look(ws, True)
-            await conversation.ask("[[chunk two]]")
-            await other.ask("[[chunk elsewhere]]")
+            await conversation.run_turn("[[chunk two]]")
+            await other.run_turn("[[chunk elsewhere]]")
             await wait_until_equal(lambda: _counts(receiver), (2, 2))
             assert receiver.notifications[1]["sessionId"] == other.id
             await look(ws, False)  # the tab is hidden
-            await conversation.ask("[[chunk three]]")
+            await conversation.run_turn("[[chunk three]]")
             await wait_until_equal(lambda: _counts(receiver), (3, 3))
             await look(ws, True)
-        await conversation.ask("[[chunk four]]")  # the viewer has disconnected
+        await conversation.run_turn("[[chunk four]]")  # the viewer has disconnected
         await wait_until_equal(lambda: _counts(receiver), (4, 4))
 
 
@@ -385,12 +387,12 @@ async def test_an_attentive_guest_does_not_suppress_notifications(server: Server
         server.set(**receiver.settings())
         await server.restart()
         await define_scripted(server)
-        conversation = await Talk.begin(server)
+        conversation = await SessionClient.begin(server)
         share = await server.call("POST", f"{conversation.path}/share", 201, json={})
         as_guest = {"Authorization": f"Bearer {share['token']}"}
         async with server.socket(f"/ws/session/{conversation.id}", headers=as_guest) as ws:
             await look(ws, True)
-            await conversation.ask("[[chunk done]]")
+            await conversation.run_turn("[[chunk done]]")
             await wait_until_equal(lambda: _counts(receiver), (1, 1))
 
 
@@ -401,10 +403,10 @@ async def test_a_notification_during_the_pause_is_sent_after_the_pause(
         server.set(**receiver.settings(BULLPEN_NOTIFY_PAUSE="2"))
         await server.restart()
         await define_scripted(server)
-        conversation = await Talk.begin(server)
-        await conversation.ask("[[chunk one]]")
+        conversation = await SessionClient.begin(server)
+        await conversation.run_turn("[[chunk one]]")
         await wait_until_equal(lambda: _counts(receiver), (1, 1))
-        await conversation.ask("[[chunk two]]")
+        await conversation.run_turn("[[chunk two]]")
         await wait_until_equal(lambda: _counts(receiver), (2, 2))
         assert [each["kind"] for each in receiver.notifications] == ["finished", "finished"]
 
@@ -416,12 +418,12 @@ async def test_a_permission_answered_within_the_delay_causes_no_notification(
         server.set(**receiver.settings(BULLPEN_NOTIFY_AFTER="5"))
         await server.restart()
         await define_scripted(server)
-        quick, slow = await Talk.begin(server), await Talk.begin(server)
+        quick, slow = await SessionClient.begin(server), await SessionClient.begin(server)
         await quick.prompt("[[permission]]")
-        permission = await quick.permission()
+        permission = await quick.open_permission()
         path = f"{quick.path}/permissions/{permission['id']}"
         await server.call("POST", path, 204, json={"optionId": "yes"})
-        await quick.seen("turn_end")
+        await quick.wait_for_event("turn_end")
         await server.call("POST", f"{quick.path}/seen", 204)
         await slow.prompt("[[permission]]")
         await wait_until_equal(lambda: _counts(receiver), (1, 1))

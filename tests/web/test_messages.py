@@ -1,7 +1,7 @@
 """`GET /api/sessions/{id}/messages`: the conversation as a list of messages."""
 
 from support.server import Server
-from support.talk import Talk, define_scripted
+from support.session_client import SessionClient, define_scripted
 
 UNKNOWN_ID = "00000000-0000-4000-8000-000000000000"
 
@@ -32,9 +32,9 @@ async def test_since_selects_only_later_messages(server: Server) -> None:
 
 async def test_a_limit_selects_the_first_or_the_newest_messages(server: Server) -> None:
     await define_scripted(server)
-    conversation = await Talk.begin(server)
+    conversation = await SessionClient.begin(server)
     for word in ("one", "two"):
-        await conversation.ask(f"[[chunk {word}]]")
+        await conversation.run_turn(f"[[chunk {word}]]")
 
     async def texts(query: str) -> list[str]:
         found = (await server.call("GET", f"{conversation.path}/messages?{query}"))["messages"]

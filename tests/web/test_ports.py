@@ -2,7 +2,7 @@
 
 import pytest
 
-from support.listening import ports_of, serve_in_terminal, type_line, until_ports
+from support.listening_programs import ports_of, serve_in_terminal, type_line, until_ports
 from support.ports import free_port
 from support.server import Server
 from web.clients import new_token_headers

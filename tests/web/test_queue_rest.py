@@ -7,33 +7,33 @@ from typing import Any
 import pytest
 
 from support.server import Server
-from support.talk import Talk, define_scripted
+from support.session_client import SessionClient, define_scripted
 
 
 @pytest.fixture
-async def busy(server: Server) -> Talk:
+async def busy(server: Server) -> SessionClient:
     """A session whose agent works until it is cancelled."""
     await define_scripted(server)
-    conversation = await Talk.begin(server)
+    conversation = await SessionClient.begin(server)
     await conversation.prompt("[[wait_cancel]]")
-    await conversation.seen("turn_start")
+    await conversation.wait_for_event("turn_start")
     return conversation
 
 
-async def add(conversation: Talk, message: str, expect: int = 201) -> dict[str, str]:
+async def add(conversation: SessionClient, message: str, expect: int = 201) -> dict[str, str]:
     item: dict[str, str] = await conversation.server.call(
         "POST", f"{conversation.path}/queue", expect, json={"message": message}
     )
     return item
 
 
-async def waiting(conversation: Talk) -> list[str]:
+async def waiting(conversation: SessionClient) -> list[str]:
     queue = await conversation.server.call("GET", f"{conversation.path}/queue")
     assert queue["count"] == len(queue["messages"])
     return [item["message"] for item in queue["messages"]]
 
 
-async def test_a_message_is_added_shown_edited_and_removed(busy: Talk) -> None:
+async def test_a_message_is_added_shown_edited_and_removed(busy: SessionClient) -> None:
     body = {"message": "later", "client_id": "laptop"}
     item = await busy.server.call("POST", f"{busy.path}/queue", 201, json=body)
     assert set(item) == {
@@ -58,7 +58,7 @@ async def test_a_message_is_added_shown_edited_and_removed(busy: Talk) -> None:
         assert gone["error"] == "not_found"
 
 
-async def test_an_empty_message_and_one_beyond_the_limit_are_refused(busy: Talk) -> None:
+async def test_an_empty_message_and_one_beyond_the_limit_are_refused(busy: SessionClient) -> None:
     assert (await add(busy, "  ", 400))["error"] == "empty_message"
     for number in range(10):
         await add(busy, f"message {number}")
@@ -70,7 +70,7 @@ async def test_an_empty_message_and_one_beyond_the_limit_are_refused(busy: Talk)
     assert await waiting(busy) == []
 
 
-async def test_messages_move_up_and_down(busy: Talk) -> None:
+async def test_messages_move_up_and_down(busy: SessionClient) -> None:
     items = [await add(busy, message) for message in ("a", "b", "c")]
 
     async def move(item: dict[str, str], direction: str) -> None:
@@ -88,50 +88,52 @@ async def test_messages_move_up_and_down(busy: Talk) -> None:
     await busy.server.call("POST", f"{busy.path}/queue/unknown/move", 404, json={"direction": "up"})
 
 
-async def test_a_prompt_to_a_busy_agent_waits_is_refused_or_interrupts(busy: Talk) -> None:
+async def test_a_prompt_to_a_busy_agent_waits_is_refused_or_interrupts(busy: SessionClient) -> None:
     assert (await busy.prompt("[[chunk queued]]"))["queued"] is True
     assert (await busy.prompt("x", expect=409, busy="reject"))["error"] == "conflict"
     assert (await busy.prompt("x", expect=400, busy="perhaps"))["error"] == "invalid"
     await busy.prompt("[[chunk interrupting]]", busy="interrupt")
-    assert (await busy.seen("turn_end"))["data"]["stopReason"] == "cancelled"
-    await busy.seen("user_prompt", text="[[chunk interrupting]]")
+    assert (await busy.wait_for_event("turn_end"))["data"]["stopReason"] == "cancelled"
+    await busy.wait_for_event("user_prompt", text="[[chunk interrupting]]")
 
 
-async def test_a_cancelled_turn_pauses_the_queue_and_resume_continues_it(busy: Talk) -> None:
+async def test_a_cancelled_turn_pauses_the_queue_and_resume_continues_it(busy: SessionClient) -> None:
     first, second = await add(busy, "[[chunk first]]"), await add(busy, "[[chunk second]]")
     await busy.server.call("POST", f"{busy.path}/cancel", 204)
-    await busy.seen("turn_end")
-    await busy.seen("queue_paused")
+    await busy.wait_for_event("turn_end")
+    await busy.wait_for_event("queue_paused")
     assert (await busy.server.call("GET", f"{busy.path}/queue"))["paused"] is True
     resumed = await busy.server.call("POST", f"{busy.path}/queue/resume", 200)
     assert resumed["paused"] is False
-    first_start = await busy.seen("turn_start", promptId=first["id"])
-    second_start = await busy.seen("turn_start", promptId=second["id"])
+    first_start = await busy.wait_for_event("turn_start", promptId=first["id"])
+    second_start = await busy.wait_for_event("turn_start", promptId=second["id"])
     assert first_start["seq"] < second_start["seq"]
-    await busy.seen("turn_end", after=second_start["seq"])
-    assert (await waiting(busy), await busy.said()) == ([], "firstsecond")
+    await busy.wait_for_event("turn_end", after=second_start["seq"])
+    assert (await waiting(busy), await busy.agent_text()) == ([], "firstsecond")
 
 
-async def test_a_message_sent_now_interrupts_the_turn_even_while_the_queue_is_paused(busy: Talk) -> None:
+async def test_a_message_sent_now_interrupts_the_turn_even_while_the_queue_is_paused(
+    busy: SessionClient,
+) -> None:
     await add(busy, "[[chunk first]]")
     urgent = await add(busy, "[[chunk urgent]]")
     await busy.server.call("POST", f"{busy.path}/queue/pause", 200)
     await busy.server.call("POST", f"{busy.path}/queue/{urgent['id']}/send-now", 204)
-    assert (await busy.seen("turn_end"))["data"]["stopReason"] == "cancelled"
-    await busy.seen("user_prompt", text="[[chunk urgent]]")
+    assert (await busy.wait_for_event("turn_end"))["data"]["stopReason"] == "cancelled"
+    await busy.wait_for_event("user_prompt", text="[[chunk urgent]]")
     assert await waiting(busy) == ["[[chunk first]]"]
 
 
 async def test_an_idle_agent_gets_a_queued_message_at_once(server: Server) -> None:
     await define_scripted(server)
-    conversation = await Talk.begin(server)
+    conversation = await SessionClient.begin(server)
     item = await add(conversation, "[[chunk hello]]")
-    await conversation.seen("user_prompt", promptId=item["id"])
-    await conversation.seen("turn_end")
-    assert await conversation.said() == "hello"
+    await conversation.wait_for_event("user_prompt", promptId=item["id"])
+    await conversation.wait_for_event("turn_end")
+    assert await conversation.agent_text() == "hello"
 
 
-async def test_a_message_added_twice_with_one_idempotency_key_is_one_message(busy: Talk) -> None:
+async def test_a_message_added_twice_with_one_idempotency_key_is_one_message(busy: SessionClient) -> None:
     headers = {"Idempotency-Key": "k"}
     path, body = f"{busy.path}/queue", {"message": "once"}
     first = await busy.server.call("POST", path, 201, json=body, headers=headers)
@@ -139,7 +141,7 @@ async def test_a_message_added_twice_with_one_idempotency_key_is_one_message(bus
     assert await waiting(busy) == ["once"]
 
 
-async def test_settings_are_changed_one_by_one_and_checked(busy: Talk) -> None:
+async def test_settings_are_changed_one_by_one_and_checked(busy: SessionClient) -> None:
     path = f"{busy.path}/queue/settings"
     before = await busy.server.call("GET", path)
     built_in = {"enabled": True, "delay_seconds": 0, "max_size": 10, "auto_generate_titles": True}

@@ -19,7 +19,7 @@ from bullpen.wire.browser import session_json
 from support.pictures import png
 from support.scripted_agent.journal import message_of, read_journal
 from support.server import Server
-from support.talk import Talk, define_scripted
+from support.session_client import SessionClient, define_scripted
 from web.clients import new_token_headers
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -51,16 +51,16 @@ async def unlimited_server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIte
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def conversation(unlimited_server: Server) -> Talk:
-    return await Talk.begin(unlimited_server)
+async def conversation(unlimited_server: Server) -> SessionClient:
+    return await SessionClient.begin(unlimited_server)
 
 
-async def complete(conversation: Talk) -> dict[str, Any]:
+async def complete(conversation: SessionClient) -> dict[str, Any]:
     ended: dict[str, Any] = await conversation.server.call("POST", f"{conversation.path}/complete", 200)
     return ended
 
 
-async def finished_recording(conversation: Talk) -> Path:
+async def finished_recording(conversation: SessionClient) -> Path:
     """Return the directory of the recording, once it has all events of the session."""
     directory = conversation.server.home / "recordings" / conversation.id
     head = (await conversation.server.call("GET", conversation.path))["lastSeq"]
@@ -87,7 +87,7 @@ def without_checksum(recorded_events: Iterable[dict[str, Any]]) -> list[dict[str
 class EventViewer:
     """A viewer of a session; `events` are all events that it has received."""
 
-    def __init__(self, conversation: Talk, after: int = 0) -> None:
+    def __init__(self, conversation: SessionClient, after: int = 0) -> None:
         self.events: list[dict[str, Any]] = []
         self._conversation = conversation
         self._after = after
@@ -110,8 +110,8 @@ class EventViewer:
 # The recorder
 
 
-async def test_a_recording_is_a_directory_with_events_and_metadata(conversation: Talk) -> None:
-    await conversation.ask("[[chunk hello]]")
+async def test_a_recording_is_a_directory_with_events_and_metadata(conversation: SessionClient) -> None:
+    await conversation.run_turn("[[chunk hello]]")
     directory = await finished_recording(conversation)
     assert {path.name for path in directory.iterdir()} == {"events.jsonl", "metadata.json"}
     recorded_events = without_checksum(lines(directory))
@@ -119,17 +119,17 @@ async def test_a_recording_is_a_directory_with_events_and_metadata(conversation:
     assert (metadata(directory)["id"], metadata(directory)["completed"]) == (conversation.id, False)
 
 
-async def test_every_required_type_of_event_is_recorded(conversation: Talk) -> None:
+async def test_every_required_type_of_event_is_recorded(conversation: SessionClient) -> None:
     directory = conversation.server.workspace / "every_type"
     directory.mkdir()
     (directory / "seen.txt").write_text("x")
     steps = "[[thought hm]] [[chunk hello]] [[plan one]] [[tool]] [[read every_type/seen.txt]]"
-    await conversation.ask(f"{steps} [[write path=every_type/made.txt content=y]]")
+    await conversation.run_turn(f"{steps} [[write path=every_type/made.txt content=y]]")
     await conversation.prompt("[[permission]] [[read /etc/hostname]]")
-    permission = await conversation.permission()
+    permission = await conversation.open_permission()
     path = f"{conversation.path}/permissions/{permission['id']}"
     await conversation.server.call("POST", path, 204, json={"optionId": "yes"})
-    refused = await conversation.seen("error")
+    refused = await conversation.wait_for_event("error")
     assert "/etc/hostname" in refused["data"]["message"]
     await complete(conversation)
     recorded_events = lines(await finished_recording(conversation))
@@ -137,7 +137,7 @@ async def test_every_required_type_of_event_is_recorded(conversation: Talk) -> N
     assert all({"seq", "type", "timestamp", "data"} <= set(line) for line in recorded_events)
 
 
-async def test_the_end_of_a_session_marks_its_recording_completed(conversation: Talk) -> None:
+async def test_the_end_of_a_session_marks_its_recording_completed(conversation: SessionClient) -> None:
     assert metadata(await finished_recording(conversation))["completed"] is False
     ended = await complete(conversation)
     head = metadata(await finished_recording(conversation))
@@ -148,8 +148,8 @@ async def test_the_end_of_a_session_marks_its_recording_completed(conversation: 
 # The player
 
 
-async def test_a_player_steps_peeks_seeks_and_resets(conversation: Talk) -> None:
-    await conversation.ask("[[stream n=3]] [[tool]]")
+async def test_a_player_steps_peeks_seeks_and_resets(conversation: SessionClient) -> None:
+    await conversation.run_turn("[[stream n=3]] [[tool]]")
     await complete(conversation)
     player = ReplayPlayer.open(await finished_recording(conversation))
     events = await conversation.events()
@@ -170,8 +170,8 @@ async def test_a_player_steps_peeks_seeks_and_resets(conversation: Talk) -> None
     player.close()
 
 
-async def test_a_player_plays_in_real_time_and_at_other_speeds(conversation: Talk) -> None:
-    await conversation.ask("[[stream n=5 delay=0.05]]")
+async def test_a_player_plays_in_real_time_and_at_other_speeds(conversation: SessionClient) -> None:
+    await conversation.run_turn("[[stream n=5 delay=0.05]]")
     player = ReplayPlayer.open(await finished_recording(conversation))
     times = [moment.time for moment in player]
     for speed in (1.0, 4.0):
@@ -189,8 +189,8 @@ async def test_a_player_plays_in_real_time_and_at_other_speeds(conversation: Tal
     player.close()
 
 
-async def test_the_played_events_fold_to_the_live_session(conversation: Talk) -> None:
-    await conversation.ask("[[chunk a]] [[plan one]] [[tool]]")
+async def test_the_played_events_fold_to_the_live_session(conversation: SessionClient) -> None:
+    await conversation.run_turn("[[chunk a]] [[plan one]] [[tool]]")
     for message in ("[[chunk b]]", "[[chunk c]]"):
         await conversation.server.call("POST", f"{conversation.path}/queue/pause")
         await conversation.server.call("POST", f"{conversation.path}/queue", 201, json={"message": message})
@@ -225,16 +225,18 @@ def _modules_containing(*texts: str) -> list[str]:
 # Viewers
 
 
-async def test_a_viewer_gets_every_event_with_its_seq(conversation: Talk) -> None:
+async def test_a_viewer_gets_every_event_with_its_seq(conversation: SessionClient) -> None:
     viewer = EventViewer(conversation)
-    turn, _ = await asyncio.gather(conversation.ask("[[stream n=20]] [[plan one]] [[tool]]"), viewer.until(1))
+    turn, _ = await asyncio.gather(
+        conversation.run_turn("[[stream n=20]] [[plan one]] [[tool]]"), viewer.until(1)
+    )
     seen = await viewer.until(turn["seq"])
     assert [event["seq"] for event in seen] == list(range(1, turn["seq"] + 1))
     assert seen == (await conversation.events())[: turn["seq"]]
 
 
-async def test_a_session_and_seq_name_the_same_event_in_every_output(conversation: Talk) -> None:
-    turn = await conversation.ask("[[stream n=5]]")
+async def test_a_session_and_seq_name_the_same_event_in_every_output(conversation: SessionClient) -> None:
+    turn = await conversation.run_turn("[[stream n=5]]")
     before = await conversation.events()
     directory = await finished_recording(conversation)
     exported = (
@@ -250,30 +252,30 @@ async def test_a_session_and_seq_name_the_same_event_in_every_output(conversatio
     assert (await conversation.events())[: len(before)] == before
 
 
-async def test_a_viewer_names_its_last_seq_and_gets_the_later_events(conversation: Talk) -> None:
-    turn = await conversation.ask("[[stream n=5]]")
+async def test_a_viewer_names_its_last_seq_and_gets_the_later_events(conversation: SessionClient) -> None:
+    turn = await conversation.run_turn("[[stream n=5]]")
     for after in (0, 1, turn["seq"] // 2, turn["seq"] - 1):
         seen = await EventViewer(conversation, after).until(turn["seq"])
         assert [event["seq"] for event in seen] == list(range(after + 1, turn["seq"] + 1))
 
 
-async def test_many_viewers_at_once_get_the_same_events(conversation: Talk) -> None:
+async def test_many_viewers_at_once_get_the_same_events(conversation: SessionClient) -> None:
     viewers = [EventViewer(conversation) for _ in range(12)]
     async with asyncio.TaskGroup() as tasks:
         for viewer in viewers:
             tasks.create_task(viewer.until(2))
-        turn = await conversation.ask("[[stream n=30]]")
+        turn = await conversation.run_turn("[[stream n=30]]")
     seen = await asyncio.gather(*(viewer.until(turn["seq"]) for viewer in viewers))
     assert all(each == seen[0] for each in seen)
     assert seen[0] == (await conversation.events())[: turn["seq"]]
 
 
-async def test_a_session_continues_without_viewers(conversation: Talk) -> None:
+async def test_a_session_continues_without_viewers(conversation: SessionClient) -> None:
     async with conversation.server.socket(f"/ws/session/{conversation.id}"):
         await conversation.prompt("[[sleep 0.2]] [[chunk alone]]")
-        await conversation.seen("turn_start")
-    await conversation.seen("turn_end")
-    assert await conversation.said() == "alone"
+        await conversation.wait_for_event("turn_start")
+    await conversation.wait_for_event("turn_end")
+    assert await conversation.agent_text() == "alone"
 
 
 # The message queue
@@ -285,7 +287,7 @@ LONG = "please " * 20 + "fix the build"
 class Queue:
     """The queue of a session, as a client uses it."""
 
-    def __init__(self, conversation: Talk) -> None:
+    def __init__(self, conversation: SessionClient) -> None:
         self.conversation = conversation
         self._path = f"{conversation.path}/queue"
 
@@ -308,7 +310,7 @@ class Queue:
         return items
 
     async def titled(self, item: dict[str, Any]) -> str:
-        event = await self.conversation.seen("queue_titled", id=item["id"])
+        event = await self.conversation.wait_for_event("queue_titled", id=item["id"])
         assert [each["title"] for each in await self.items() if each["id"] == item["id"]] == [
             event["data"]["title"]
         ]
@@ -322,20 +324,20 @@ async def with_titles(unlimited_server: Server, agent_id: str, *program: str) ->
     (command,) = [each["command"] for each in agents if each["id"] == agent_id]
     body = {"name": "T", "kind": "acp", "command": command, "titleCommand": list(program)}
     await unlimited_server.call("PUT", f"/api/agents/{agent_id}", 200, json=body)
-    queue = Queue(await Talk.begin(unlimited_server, agent_id))
+    queue = Queue(await SessionClient.begin(unlimited_server, agent_id))
     await queue.order("pause")
     return queue
 
 
-async def test_queue_notices_have_their_documented_names_and_order(conversation: Talk) -> None:
+async def test_queue_notices_have_their_documented_names_and_order(conversation: SessionClient) -> None:
     queue = Queue(conversation)
     await queue.order("pause")
     one, two = [await queue.add(f"[[chunk {word}]]") for word in ("one", "two")]
     await queue.order(f"{two['id']}/move", direction="up")
     await queue.edit(one, message="[[chunk edited]]")
     await queue.order("resume")
-    turn_end = await conversation.seen(
-        "turn_end", after=(await conversation.seen("user_prompt", promptId=one["id"]))["seq"]
+    turn_end = await conversation.wait_for_event(
+        "turn_end", after=(await conversation.wait_for_event("user_prompt", promptId=one["id"]))["seq"]
     )
     notices = await notices_until(conversation, turn_end["seq"])
     of_first = [notice for notice in notices if notice["message_id"] == one["id"]]
@@ -354,10 +356,10 @@ async def test_queue_notices_have_their_documented_names_and_order(conversation:
     assert [notice["message_id"] for notice in notices if notice["type"] == "queue_reordered"] == [two["id"]]
     assert [each["session_id"] for each in notices] == [conversation.id] * len(notices)
     assert [each["seq"] for each in notices] == sorted({each["seq"] for each in notices})
-    assert await conversation.said() == "twoedited"
+    assert await conversation.agent_text() == "twoedited"
 
 
-async def notices_until(conversation: Talk, seq: int) -> list[dict[str, Any]]:
+async def notices_until(conversation: SessionClient, seq: int) -> list[dict[str, Any]]:
     """Return all queue notices up to an event, as a viewer that connects later receives them."""
     notices, head = [], 0
     async with conversation.server.socket(f"/ws/session/{conversation.id}") as ws, asyncio.timeout(30):
@@ -397,20 +399,22 @@ async def test_without_a_title_from_the_agent_the_first_words_are_the_title(
     assert title.endswith("…")
 
 
-async def test_a_scheduled_message_waits_for_its_time_and_delays_no_other(conversation: Talk) -> None:
+async def test_a_scheduled_message_waits_for_its_time_and_delays_no_other(
+    conversation: SessionClient,
+) -> None:
     queue = Queue(conversation)
     late = await queue.add("[[chunk late]]", scheduled_time="2999-01-01T00:00:00Z")
     assert late["scheduled_time"] == "2999-01-01T00:00:00.000Z"
     soon = (datetime.now(UTC) + timedelta(seconds=1.5)).isoformat()
     timed = await queue.add("[[chunk timed]]", scheduled_time=soon)
     now = await queue.add("[[chunk now]]")
-    await conversation.seen("user_prompt", promptId=now["id"])
-    sent = await conversation.seen("user_prompt", promptId=timed["id"])
+    await conversation.wait_for_event("user_prompt", promptId=now["id"])
+    sent = await conversation.wait_for_event("user_prompt", promptId=timed["id"])
     assert datetime.fromisoformat(sent["timestamp"]) >= datetime.fromisoformat(timed["scheduled_time"])
     assert (await conversation.prompt("[[chunk at-once]]"))["queued"] in (True, False)
     assert [item["id"] for item in await queue.items() if item["scheduled_time"]] == [late["id"]]
     await queue.edit(late, scheduled_time=None)
-    await conversation.seen("user_prompt", promptId=late["id"])
+    await conversation.wait_for_event("user_prompt", promptId=late["id"])
     for wrong in ("tomorrow", "2999-01-01T00:00:00"):
         body = {"message": "x", "scheduled_time": wrong}
         await conversation.server.call("POST", f"{conversation.path}/queue", 400, json=body)
@@ -418,26 +422,26 @@ async def test_a_scheduled_message_waits_for_its_time_and_delays_no_other(conver
 
 async def test_images_of_a_queued_message_are_sent_to_the_agent(unlimited_server: Server) -> None:
     journal = await define_scripted(unlimited_server, "looker")
-    conversation = await Talk.begin(unlimited_server, "looker")
+    conversation = await SessionClient.begin(unlimited_server, "looker")
     image = (await unlimited_server.http.post(f"{conversation.path}/images", content=png())).json()
     item = await Queue(conversation).add("", image_ids=[image["id"]])
-    prompt = await conversation.seen("user_prompt", promptId=item["id"])
+    prompt = await conversation.wait_for_event("user_prompt", promptId=item["id"])
     assert prompt["data"]["imageIds"] == [image["id"]]
-    await conversation.seen("turn_end")
+    await conversation.wait_for_event("turn_end")
     received = [message_of(record) for record in read_journal(journal) if record["dir"] == "in"]
     (content,) = [each["params"]["prompt"] for each in received if each.get("method") == "session/prompt"]
     assert [part["type"] for part in content if part["type"] == "image"] == ["image"]
 
 
-async def test_a_queued_message_starts_an_agent_that_is_not_running(conversation: Talk) -> None:
-    await conversation.ask("[[chunk here]]")
+async def test_a_queued_message_starts_an_agent_that_is_not_running(conversation: SessionClient) -> None:
+    await conversation.run_turn("[[chunk here]]")
     await conversation.prompt("[[exit code=3]]")
-    await conversation.seen("worker_failed")
+    await conversation.wait_for_event("worker_failed")
     await conversation.prompt("x", expect=409)
     item = await Queue(conversation).add("[[chunk back]]")
-    prompt = await conversation.seen("user_prompt", promptId=item["id"])
-    await conversation.seen("turn_end", after=prompt["seq"])
-    assert ((await conversation.worker())["run"], await conversation.said()) == (2, "hereback")
+    prompt = await conversation.wait_for_event("user_prompt", promptId=item["id"])
+    await conversation.wait_for_event("turn_end", after=prompt["seq"])
+    assert ((await conversation.worker())["run"], await conversation.agent_text()) == (2, "hereback")
 
 
 # Permissions from two devices
@@ -459,11 +463,11 @@ async def test_a_permission_shows_its_tool_call_and_is_answered_once_from_two_de
     journal = await define_scripted(
         unlimited_server, "sly", {"prompts": [[ask, update, {"do": "wait_cancel"}]]}
     )
-    conversation = await Talk.begin(unlimited_server, "sly")
+    conversation = await SessionClient.begin(unlimited_server, "sly")
     await conversation.prompt("go")
     # A later update of the tool call does not change the permission.
-    await conversation.seen("tool_call_update")
-    permission = await conversation.permission()
+    await conversation.wait_for_event("tool_call_update")
+    permission = await conversation.open_permission()
     assert permission["toolCall"] == DECEPTIVE_CALL
     path, body = f"{conversation.path}/permissions/{permission['id']}", {"optionId": "yes"}
     devices = [await new_token_headers(unlimited_server, scope="operate") for _ in range(2)]
@@ -472,7 +476,7 @@ async def test_a_permission_shows_its_tool_call_and_is_answered_once_from_two_de
     )
     assert sorted(answer.status_code for answer in answers) == [204, 409, 409, 409]
     await unlimited_server.call("POST", f"{conversation.path}/cancel", 204)
-    await conversation.seen("turn_end", stopReason="cancelled")
+    await conversation.wait_for_event("turn_end", stopReason="cancelled")
     late = await unlimited_server.http.post(path, json=body, headers=devices[0])
     assert (late.status_code, late.json()["error"]) == (409, "conflict")
     states = [each["data"] for each in await conversation.events() if each["type"] == "permission"]
@@ -487,10 +491,10 @@ async def test_a_permission_shows_its_tool_call_and_is_answered_once_from_two_de
     assert outcomes == [{"outcome": "selected", "optionId": "yes"}]
 
 
-async def test_an_answer_to_a_permission_after_its_turn_is_refused(conversation: Talk) -> None:
+async def test_an_answer_to_a_permission_after_its_turn_is_refused(conversation: SessionClient) -> None:
     await conversation.prompt("[[permission]]")
-    permission = await conversation.permission()
+    permission = await conversation.open_permission()
     await conversation.server.call("POST", f"{conversation.path}/cancel", 204)
-    await conversation.seen("turn_end", stopReason="cancelled")
+    await conversation.wait_for_event("turn_end", stopReason="cancelled")
     path = f"{conversation.path}/permissions/{permission['id']}"
     await conversation.server.call("POST", path, 409, json={"optionId": "yes"})

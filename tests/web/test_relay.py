@@ -11,9 +11,9 @@ import psutil
 import pytest
 import pytest_asyncio
 
-from support.relay import RelayClient, relay
+from support.relay_client import RelayClient, open_relay
 from support.server import Server
-from support.talk import define_scripted
+from support.session_client import define_scripted
 from web.clients import new_token_headers
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -25,23 +25,23 @@ STUBBORN = {"agent": {"ignore_term": True, "ignore_eof": True}}
 @pytest_asyncio.fixture(loop_scope="session")
 async def client(shared_server: Server) -> AsyncIterator[RelayClient]:
     await define_scripted(shared_server)
-    async with relay(shared_server) as connected:
+    async with open_relay(shared_server) as connected:
         yield connected
         if (await connected.session())["status"] == "active":
-            await connected.end()
+            await connected.terminate_session()
 
 
 async def test_a_session_without_agents_can_be_terminated(client: RelayClient) -> None:
     assert await client.agents() == {}
-    assert (await client.end())["agentsTerminated"] == 0
+    assert (await client.terminate_session())["agentsTerminated"] == 0
 
 
 async def test_of_many_spawns_with_one_role_at_once_one_succeeds(client: RelayClient) -> None:
     fields = {"role": "auth", "workspace": client.workspace("auth"), "agentId": "scripted"}
     for _ in range(10):
-        await client.ask("agent:spawn", **fields)
-    await client.ask("agent:list")
-    await client.told("agent:list")
+        await client.send("agent:spawn", **fields)
+    await client.send("agent:list")
+    await client.wait_for_notice("agent:list")
     refused = [notice for notice in client.notices if notice["type"] == "error"]
     assert [notice["error"] for notice in refused] == ["conflict"] * 9
     assert len((await client.session())["workers"]) == 1
@@ -52,19 +52,19 @@ async def test_of_many_spawns_with_one_role_at_once_one_succeeds(client: RelayCl
 )
 async def test_an_invalid_spawn_is_refused(client: RelayClient, fields: dict[str, Any]) -> None:
     fields = {"role": "auth", "workspace": client.workspace("auth"), **fields}
-    assert (await client.refused("agent:spawn", **fields))["error"] == "invalid"
+    assert (await client.expect_error("agent:spawn", **fields))["error"] == "invalid"
     assert await client.agents() == {}
 
 
 async def test_a_spawn_in_an_ended_session_is_refused(client: RelayClient) -> None:
-    await client.end()
-    refused = await client.refused("agent:spawn", role="auth", workspace=client.workspace("auth"))
+    await client.terminate_session()
+    refused = await client.expect_error("agent:spawn", role="auth", workspace=client.workspace("auth"))
     assert refused["error"] == "conflict"
 
 
 async def test_an_agent_is_spawning_before_it_is_active(client: RelayClient) -> None:
     await define_scripted(client.server, "slow", SLOW)
-    await client.ask("agent:spawn", role="auth", workspace=client.workspace("auth"), agentId="slow")
+    await client.send("agent:spawn", role="auth", workspace=client.workspace("auth"), agentId="slow")
     await client.until_state("auth", "SPAWNING")
     await client.terminate("auth")
 
@@ -72,13 +72,13 @@ async def test_an_agent_is_spawning_before_it_is_active(client: RelayClient) -> 
 async def test_the_role_of_a_failed_agent_can_be_spawned_with_other_settings(client: RelayClient) -> None:
     body = {"name": "Gone", "kind": "acp", "command": ["/nonexistent/agent"]}
     await client.server.call("PUT", "/api/agents/gone", 200, json=body)
-    await client.ask("agent:spawn", role="auth", workspace=client.workspace("auth"), agentId="gone")
-    await client.told("error", role="auth")
+    await client.send("agent:spawn", role="auth", workspace=client.workspace("auth"), agentId="gone")
+    await client.wait_for_notice("error", role="auth")
     assert await client.states() == {"auth": "FAILED"}
     await client.spawn("auth", workspace=client.workspace("elsewhere"))
     assert [notice["type"] for notice in client.notices].count("agent:terminated") == 0
     assert (await client.agents())["auth"]["workspace"] == client.workspace("elsewhere")
-    await client.say("auth", "[[chunk here]]", "here")
+    await client.exchange("auth", "[[chunk here]]", "here")
 
 
 async def test_a_workspace_that_the_server_creates_has_mode_0750(client: RelayClient) -> None:
@@ -91,8 +91,8 @@ async def test_a_workspace_is_never_created_through_a_link_that_leads_out(client
     outside = client.server.home.parent / "outside"
     outside.mkdir(exist_ok=True)
     (client.server.workspace / "way-out").symlink_to(outside)
-    await client.ask("agent:spawn", role="out", workspace=client.workspace("way-out/new"))
-    assert "outside" in (await client.told("error", role="out"))["message"]
+    await client.send("agent:spawn", role="out", workspace=client.workspace("way-out/new"))
+    assert "outside" in (await client.wait_for_notice("error", role="out"))["message"]
     assert list(outside.iterdir()) == []
     worker = (await client.session())["workers"][0]
     path = f"/api/sessions/{client.session_id}/workers/{worker['id']}"
@@ -105,10 +105,14 @@ async def test_notices_have_their_documented_names_and_fields(client: RelayClien
     notices = [
         client.notices[0],
         await client.spawn("auth"),
-        await client.refused("agent:message", role="unknown", content="x"),
+        await client.expect_error("agent:message", role="unknown", content="x"),
     ]
-    await client.ask("agent:message", role="auth", content="[[chunk hello]]")
-    notices += [await client.told("agent:response"), await client.terminate("auth"), await client.end()]
+    await client.send("agent:message", role="auth", content="[[chunk hello]]")
+    notices += [
+        await client.wait_for_notice("agent:response"),
+        await client.terminate("auth"),
+        await client.terminate_session(),
+    ]
     fields = {notice.pop("type"): sorted(set(notice) - {"id"}) for notice in notices}
     assert fields == {
         "session:created": ["sessionId", "timestamp"],
@@ -122,24 +126,24 @@ async def test_notices_have_their_documented_names_and_fields(client: RelayClien
 
 async def test_a_message_to_an_agent_that_is_not_active_is_refused(client: RelayClient) -> None:
     await define_scripted(client.server, "slow", SLOW)
-    await client.ask("agent:spawn", role="auth", workspace=client.workspace("auth"), agentId="slow")
-    refused = await client.refused("agent:message", role="auth", content="hello")
+    await client.send("agent:spawn", role="auth", workspace=client.workspace("auth"), agentId="slow")
+    refused = await client.expect_error("agent:message", role="auth", content="hello")
     assert (refused["error"], "spawning" in refused["message"]) == ("conflict", True)
     await client.terminate("auth")
 
 
 async def test_a_message_to_a_busy_agent_waits_for_the_end_of_its_turn(client: RelayClient) -> None:
     await client.spawn("auth")
-    await client.ask("agent:message", role="auth", content="[[chunk one]] [[sleep 0.5]]")
-    await client.ask("agent:message", role="auth", content="[[chunk two]]")
+    await client.send("agent:message", role="auth", content="[[chunk one]] [[sleep 0.5]]")
+    await client.send("agent:message", role="auth", content="[[chunk two]]")
     answer = ""
     while answer != "onetwo":
         assert "onetwo".startswith(answer)
-        answer += (await client.told("agent:response"))["content"]
+        answer += (await client.wait_for_notice("agent:response"))["content"]
 
 
 async def test_agents_are_listed_and_read_over_rest_too(client: RelayClient) -> None:
-    await client.spawned("auth", "db")
+    await client.spawn_all("auth", "db")
     path = f"/api/sessions/{client.session_id}/workers"
     listed = (await client.server.call("GET", path))["workers"]
     assert [(worker["role"], worker["state"]) for worker in listed] == [("auth", "active"), ("db", "active")]
@@ -148,8 +152,8 @@ async def test_agents_are_listed_and_read_over_rest_too(client: RelayClient) -> 
 
 
 async def test_a_session_can_be_terminated_twice(client: RelayClient) -> None:
-    await client.end()
-    assert (await client.end())["agentsTerminated"] == 0
+    await client.terminate_session()
+    assert (await client.terminate_session())["agentsTerminated"] == 0
 
 
 async def test_all_workers_are_asked_to_end_before_any_is_killed(client: RelayClient) -> None:
@@ -159,7 +163,7 @@ async def test_all_workers_are_asked_to_end_before_any_is_killed(client: RelayCl
     script.write_text("trap 'date +%s%N >> $1.asked' TERM HUP\ntouch $1.up\nwhile :; do sleep 0.1; done\n")
     names = [directory / name for name in ("first", "second", "third")]
     workers = [await terminal_with(client, each.name, f"exec bash {script} {each}", each) for each in names]
-    await client.end()
+    await client.terminate_session()
     assert not any(psutil.pid_exists(worker["pid"]) for worker in workers)
     asked = [int(each.with_suffix(".asked").read_text().split()[0]) for each in names]
     assert max(asked) - min(asked) < 5e9
@@ -169,35 +173,35 @@ async def test_an_agent_that_does_not_end_delays_no_other_agent(client: RelayCli
     await define_scripted(client.server, "stubborn", STUBBORN)
     await client.spawn("stubborn", agentId="stubborn")
     await client.spawn("auth")
-    await client.ask("agent:terminate", role="stubborn")
-    await client.say("auth", "[[chunk meanwhile]]", "meanwhile")
+    await client.send("agent:terminate", role="stubborn")
+    await client.exchange("auth", "[[chunk meanwhile]]", "meanwhile")
     assert "agent:terminated" not in [notice["type"] for notice in client.notices]
-    await client.told("agent:terminated", role="stubborn")
+    await client.wait_for_notice("agent:terminated", role="stubborn")
 
 
 async def test_a_workspace_stays_when_its_session_ends(client: RelayClient) -> None:
     await client.spawn("auth")
     kept = Path(client.workspace("auth")) / "work"
     kept.write_text("done")
-    await client.end()
+    await client.terminate_session()
     assert kept.read_text() == "done"
 
 
 async def test_a_session_terminated_right_after_a_spawn_leaves_no_process(client: RelayClient) -> None:
     for role in ("auth", "db", "tests"):
-        await client.ask("agent:spawn", role=role, workspace=client.workspace(role), agentId="scripted")
-    await client.end()
+        await client.send("agent:spawn", role=role, workspace=client.workspace(role), agentId="scripted")
+    await client.terminate_session()
     session = await client.session()
     assert {worker["state"] for worker in session["workers"]} == {"terminated"}
     assert [each for each in await client.pids() if each is None] == []
 
 
 async def test_a_crash_is_reported_once_and_does_not_affect_other_agents(client: RelayClient) -> None:
-    await client.spawned("auth", "db")
+    await client.spawn_all("auth", "db")
     before = (await client.session())["workers"][1]
-    await client.ask("agent:message", role="auth", content="[[stderr out-of-luck]] [[exit 3]]")
-    await client.told("error", role="auth")
-    await client.say("db", "[[chunk fine]]", "fine")
+    await client.send("agent:message", role="auth", content="[[stderr out-of-luck]] [[exit 3]]")
+    await client.wait_for_notice("error", role="auth")
+    await client.exchange("db", "[[chunk fine]]", "fine")
     after = (await client.session())["workers"][1]
     assert (after["pid"], after["run"], after["state"]) == (before["pid"], 1, "active")
     assert [notice["type"] for notice in client.notices].count("error") == 1
@@ -205,10 +209,10 @@ async def test_a_crash_is_reported_once_and_does_not_affect_other_agents(client:
 
 async def test_many_clients_use_one_session_and_all_receive_notices(client: RelayClient) -> None:
     async def use_session(number: int) -> list[str]:
-        async with relay(client.server, client.session_id) as other:
+        async with open_relay(client.server, client.session_id) as other:
             await other.agents()
             await other.spawn(f"agent-{number}")
-            await other.say(f"agent-{number}", f"[[chunk answer-{number}]]", f"answer-{number}")
+            await other.exchange(f"agent-{number}", f"[[chunk answer-{number}]]", f"answer-{number}")
             await other.terminate(f"agent-{number}")
             return [notice["type"] for notice in other.notices]
 
@@ -217,7 +221,7 @@ async def test_many_clients_use_one_session_and_all_receive_notices(client: Rela
     while {n.get("role") for n in client.notices if n["type"] == "agent:terminated"} < {
         f"agent-{number}" for number in range(4)
     }:
-        await client.told("agent:terminated")
+        await client.wait_for_notice("agent:terminated")
     assert await client.agents() == {}
 
 
@@ -225,39 +229,39 @@ async def test_clients_of_many_sessions_receive_only_notices_of_their_own(shared
     await define_scripted(shared_server)
 
     async def use_session(number: int) -> None:
-        async with relay(shared_server) as own:
+        async with open_relay(shared_server) as own:
             await own.spawn("auth")
-            await own.say("auth", f"[[chunk own-{number}]]", f"own-{number}")
-            await own.end()
+            await own.exchange("auth", f"[[chunk own-{number}]]", f"own-{number}")
+            await own.terminate_session()
             assert {notice.get("sessionId", own.session_id) for notice in own.notices} == {own.session_id}
 
     await asyncio.gather(*(use_session(number) for number in range(3)))
 
 
 async def test_a_socket_has_one_live_session(client: RelayClient) -> None:
-    assert (await client.refused("session:create"))["error"] == "conflict"
-    async with relay(client.server) as other:
-        refused = await client.refused("agent:list", sessionId=other.session_id)
+    assert (await client.expect_error("session:create"))["error"] == "conflict"
+    async with open_relay(client.server) as other:
+        refused = await client.expect_error("agent:list", sessionId=other.session_id)
         assert (refused["error"], client.session_id in refused["message"]) == ("conflict", True)
-        await other.end()
+        await other.terminate_session()
 
 
 async def test_a_session_outlives_its_socket_and_is_continued_by_another(client: RelayClient) -> None:
-    async with relay(client.server) as first:
+    async with open_relay(client.server) as first:
         await first.spawn("auth")
         session_id = first.session_id
-    async with relay(client.server, session_id) as second:
+    async with open_relay(client.server, session_id) as second:
         assert await second.states() == {"auth": "ACTIVE"}
-        await second.say("auth", "[[chunk still here]]", "still here")
-        await second.end()
+        await second.exchange("auth", "[[chunk still here]]", "still here")
+        await second.terminate_session()
 
 
 async def test_a_view_token_receives_notices_but_its_orders_are_refused(client: RelayClient) -> None:
     view = await new_token_headers(client.server, "view")
-    async with relay(client.server, client.session_id, headers=view) as viewer:
+    async with open_relay(client.server, client.session_id, headers=view) as viewer:
         assert await viewer.agents() == {}
         await client.spawn("auth")
-        await viewer.told("agent:ready", role="auth")
+        await viewer.wait_for_notice("agent:ready", role="auth")
         for type, fields in {
             "session:create": {},
             "agent:spawn": {"role": "x", "workspace": client.workspace("x")},
@@ -265,14 +269,14 @@ async def test_a_view_token_receives_notices_but_its_orders_are_refused(client: 
             "agent:terminate": {"role": "auth"},
             "session:terminate": {},
         }.items():
-            assert (await viewer.refused(type, **fields))["error"] == "forbidden"
+            assert (await viewer.expect_error(type, **fields))["error"] == "forbidden"
     assert await client.states() == {"auth": "ACTIVE"}
 
 
 async def test_an_invalid_message_is_answered_and_the_socket_stays_open(client: RelayClient) -> None:
     for type, fields in [("agent:dance", {}), ("agent:spawn", {"role": 7}), ("agent:message", {})]:
-        assert (await client.refused(type, **fields))["error"] == "invalid"
-    assert (await client.refused("agent:list", sessionId="unknown"))["error"] == "not_found"
+        assert (await client.expect_error(type, **fields))["error"] == "invalid"
+    assert (await client.expect_error("agent:list", sessionId="unknown"))["error"] == "not_found"
     assert await client.agents() == {}
 
 
@@ -289,8 +293,8 @@ async def test_a_crashed_agent_does_not_affect_agents_of_other_kinds_in_its_sess
     await client.spawn("crashing", agentId="crashing")
     before = await worker_values(client)
 
-    await client.ask("agent:message", role="crashing", content="[[crash]]")
-    await client.told("error", role="crashing")
+    await client.send("agent:message", role="crashing", content="[[crash]]")
+    await client.wait_for_notice("error", role="crashing")
     after = await worker_values(client)
     assert (after["acp"], after["pty"]) == (before["acp"], before["pty"])
     assert (await client.session())["status"] == "active"
@@ -298,9 +302,9 @@ async def test_a_crashed_agent_does_not_affect_agents_of_other_kinds_in_its_sess
     await client.spawn("crashing", agentId="crashing")
     again = (await worker_values(client))["crashing"]
     assert (again["id"], again["run"]) == (before["crashing"]["id"], 2)
-    await client.say("crashing", "[[chunk back]]", "back")
+    await client.exchange("crashing", "[[chunk back]]", "back")
 
-    assert (await client.end())["agentsTerminated"] == 3
+    assert (await client.terminate_session())["agentsTerminated"] == 3
     ended = (await client.session())["workers"]
     assert not any(psutil.pid_exists(worker["pid"]) for worker in ended)
 

@@ -6,9 +6,9 @@ import psutil
 import pytest
 import pytest_asyncio
 
-from support.relay import RelayClient, relay
+from support.relay_client import RelayClient, open_relay
 from support.server import Server
-from support.talk import define_scripted
+from support.session_client import define_scripted
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -18,10 +18,10 @@ SLOW = {"on": {"initialize": [{"do": "sleep", "text": "600"}]}}  # its handshake
 @pytest_asyncio.fixture(loop_scope="session")
 async def client(shared_server: Server) -> AsyncIterator[RelayClient]:
     await define_scripted(shared_server)
-    async with relay(shared_server) as connected:
+    async with open_relay(shared_server) as connected:
         yield connected
         if (await connected.session())["status"] == "active":
-            await connected.end()
+            await connected.terminate_session()
 
 
 # Usual use
@@ -54,13 +54,13 @@ async def test_spawn_agent_verify_agent_active(client: RelayClient) -> None:
 
 async def test_send_message_verify_response(client: RelayClient) -> None:
     await client.spawn("auth")
-    await client.ask("agent:message", role="auth", content="[[chunk hello]] [[chunk ' world']]")
-    first = await client.told("agent:response")
+    await client.send("agent:message", role="auth", content="[[chunk hello]] [[chunk ' world']]")
+    first = await client.wait_for_notice("agent:response")
     assert set(first) == {"type", "sessionId", "role", "content", "timestamp"}
     answer = first["content"]
     while answer != "hello world":
         assert "hello world".startswith(answer)
-        answer += (await client.told("agent:response", role="auth"))["content"]
+        answer += (await client.wait_for_notice("agent:response", role="auth"))["content"]
 
 
 async def test_terminate_agent_verify_agent_removed_session_active(client: RelayClient) -> None:
@@ -81,7 +81,7 @@ async def test_terminate_agent_verify_agent_removed_session_active(client: Relay
 async def test_terminate_session_verify_all_cleaned(client: RelayClient) -> None:
     await client.spawn("auth")
     pid = (await client.pids())["auth"]
-    ended = await client.end()
+    ended = await client.terminate_session()
     assert ended == {
         "type": "session:terminated",
         "sessionId": client.session_id,
@@ -97,13 +97,13 @@ async def test_terminate_session_verify_all_cleaned(client: RelayClient) -> None
 
 
 async def test_spawn_3_agents_all_active(client: RelayClient) -> None:
-    await client.spawned("auth", "db", "tests")
+    await client.spawn_all("auth", "db", "tests")
     assert await client.states() == {"auth": "ACTIVE", "db": "ACTIVE", "tests": "ACTIVE"}
     assert len(set((await client.pids()).values())) == 3
 
 
 async def test_terminate_1_agent_others_unaffected(client: RelayClient) -> None:
-    await client.spawned("auth", "db", "tests")
+    await client.spawn_all("auth", "db", "tests")
     pids = await client.pids()
     await client.terminate("auth")
     assert await client.states() == {"db": "ACTIVE", "tests": "ACTIVE"}
@@ -111,16 +111,16 @@ async def test_terminate_1_agent_others_unaffected(client: RelayClient) -> None:
 
 
 async def test_send_messages_to_remaining_agents(client: RelayClient) -> None:
-    await client.spawned("auth", "db", "tests")
+    await client.spawn_all("auth", "db", "tests")
     await client.terminate("auth")
-    await client.say("db", "[[chunk tables]]", "tables")
-    await client.say("tests", "[[chunk green]]", "green")
+    await client.exchange("db", "[[chunk tables]]", "tables")
+    await client.exchange("tests", "[[chunk green]]", "green")
 
 
 async def test_terminate_session_all_agents_cleaned(client: RelayClient) -> None:
-    await client.spawned("auth", "db", "tests")
+    await client.spawn_all("auth", "db", "tests")
     pids = await client.pids()
-    assert (await client.end())["agentsTerminated"] == 3
+    assert (await client.terminate_session())["agentsTerminated"] == 3
     terminated = [notice["role"] for notice in client.notices if notice["type"] == "agent:terminated"]
     assert sorted(terminated) == ["auth", "db", "tests"]
     assert not any(psutil.pid_exists(pid) for pid in pids.values())
@@ -130,8 +130,8 @@ async def test_terminate_session_all_agents_cleaned(client: RelayClient) -> None
 
 
 async def test_spawn_agent_with_invalid_workspace_agent_failed_session_active(client: RelayClient) -> None:
-    await client.ask("agent:spawn", role="auth", workspace="/etc", agentId="scripted")
-    error = await client.told("error", role="auth")
+    await client.send("agent:spawn", role="auth", workspace="/etc", agentId="scripted")
+    error = await client.wait_for_notice("error", role="auth")
     assert set(error) == {"type", "sessionId", "role", "error", "message"}
     assert "outside the workspace root" in error["message"]
     agent = (await client.agents())["auth"]
@@ -143,7 +143,7 @@ async def test_spawn_agent_with_invalid_workspace_agent_failed_session_active(cl
 
 async def test_terminate_agent_during_spawn_graceful_handling(client: RelayClient) -> None:
     await define_scripted(client.server, "slow", SLOW)
-    await client.ask("agent:spawn", role="auth", workspace=client.workspace("auth"), agentId="slow")
+    await client.send("agent:spawn", role="auth", workspace=client.workspace("auth"), agentId="slow")
     await client.until_state("auth", "SPAWNING")
     assert (await client.terminate("auth"))["reason"] == "user requested"
     assert await client.agents() == {}
@@ -154,17 +154,17 @@ async def test_terminate_session_with_spawning_agents_all_cleaned(client: RelayC
     await define_scripted(client.server, "slow", SLOW)
     await client.spawn("db")
     for role in ("auth", "tests"):
-        await client.ask("agent:spawn", role=role, workspace=client.workspace(role), agentId="slow")
-    assert (await client.end())["agentsTerminated"] == 3
+        await client.send("agent:spawn", role=role, workspace=client.workspace(role), agentId="slow")
+    assert (await client.terminate_session())["agentsTerminated"] == 3
     session = await client.session()
     assert [worker["state"] for worker in session["workers"]] == ["terminated"] * 3
     assert scripted_processes(client.server) == []
 
 
 async def test_agent_process_crashes_session_stays_active(client: RelayClient) -> None:
-    await client.spawned("auth", "db")
-    await client.ask("agent:message", role="auth", content="[[crash]]")
-    error = await client.told("error", role="auth")
+    await client.spawn_all("auth", "db")
+    await client.send("agent:message", role="auth", content="[[crash]]")
+    error = await client.wait_for_notice("error", role="auth")
     assert (error["sessionId"], error["error"]) == (client.session_id, "remote_fault")
     assert await client.states() == {"auth": "FAILED", "db": "ACTIVE"}
     assert (await client.session())["status"] == "active"
@@ -175,13 +175,13 @@ async def test_agent_process_crashes_session_stays_active(client: RelayClient) -
 
 async def test_spawn_duplicate_role_error_returned(client: RelayClient) -> None:
     await client.spawn("auth")
-    refused = await client.refused("agent:spawn", role="auth", workspace=client.workspace("other"))
+    refused = await client.expect_error("agent:spawn", role="auth", workspace=client.workspace("other"))
     assert (refused["error"], refused["role"]) == ("conflict", "auth")
     assert list(await client.agents()) == ["auth"]
 
 
 async def test_send_message_to_non_existent_agent_error(client: RelayClient) -> None:
-    refused = await client.refused("agent:message", role="unknown", content="hello")
+    refused = await client.expect_error("agent:message", role="unknown", content="hello")
     assert (refused["error"], refused["role"]) == ("not_found", "unknown")
 
 
@@ -195,7 +195,7 @@ async def test_terminate_already_terminated_agent_idempotent(client: RelayClient
 async def test_create_session_after_session_terminated_new_session(client: RelayClient) -> None:
     first = client.session_id
     await client.spawn("auth")
-    await client.end()
+    await client.terminate_session()
     await client.create()
     assert client.session_id != first
     assert await client.agents() == {}

@@ -8,7 +8,7 @@ from typing import Any
 
 from support.commands import Bullpen
 from support.server import Server
-from support.talk import Talk, define_scripted
+from support.session_client import SessionClient, define_scripted
 
 
 async def wait_for_results(server: Server, count: int, **query: Any) -> list[dict[str, Any]]:
@@ -23,8 +23,8 @@ async def wait_for_results(server: Server, count: int, **query: Any) -> list[dic
 
 async def test_a_message_is_found_with_the_seq_of_its_event(server: Server) -> None:
     await define_scripted(server)
-    conversation = await Talk.begin(server, title="needle hunt")
-    await conversation.ask("[[chunk needle]] [[chunk -work]]")
+    conversation = await SessionClient.begin(server, title="needle hunt")
+    await conversation.run_turn("[[chunk needle]] [[chunk -work]]")
     await server.kill()  # messages that are not indexed yet are indexed at the next start
     await server.start()
     results = await wait_for_results(server, 3, q="needle")

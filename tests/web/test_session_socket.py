@@ -8,13 +8,13 @@ import pytest
 from websockets.asyncio.client import ClientConnection
 
 from support.server import Server
-from support.talk import Talk, define_scripted
+from support.session_client import SessionClient, define_scripted
 
 
 @pytest.fixture
-async def conversation(server: Server) -> Talk:
+async def conversation(server: Server) -> SessionClient:
     await define_scripted(server)
-    return await Talk.begin(server)
+    return await SessionClient.begin(server)
 
 
 async def order(ws: ClientConnection, message: dict[str, Any]) -> dict[str, Any]:
@@ -27,7 +27,7 @@ async def order(ws: ClientConnection, message: dict[str, Any]) -> dict[str, Any]
                 return answer
 
 
-async def test_a_prompt_is_acknowledged_under_its_id_and_once(conversation: Talk) -> None:
+async def test_a_prompt_is_acknowledged_under_its_id_and_once(conversation: SessionClient) -> None:
     async with conversation.server.socket(f"/ws/session/{conversation.id}") as ws:
         message = {"type": "prompt", "id": "1", "text": "[[chunk hello]]", "promptId": "p1"}
         first = await order(ws, message)
@@ -36,25 +36,27 @@ async def test_a_prompt_is_acknowledged_under_its_id_and_once(conversation: Talk
     assert (first["type"], first["id"], first["promptId"], first["queued"]) == ("ack", "1", "p1", False)
     assert again == first | {"id": "2"}
     assert (other["type"], other["id"], other["error"]) == ("error", "3", "conflict")
-    await conversation.seen("turn_end")
-    assert await conversation.said() == "hello"
+    await conversation.wait_for_event("turn_end")
+    assert await conversation.agent_text() == "hello"
 
 
-async def test_a_permission_and_a_question_are_answered_and_a_turn_is_cancelled(conversation: Talk) -> None:
+async def test_a_permission_and_a_question_are_answered_and_a_turn_is_cancelled(
+    conversation: SessionClient,
+) -> None:
     async with conversation.server.socket(f"/ws/session/{conversation.id}") as ws:
         await order(ws, {"type": "prompt", "id": 1, "text": "[[permission]] [[question]] [[wait_cancel]]"})
-        permission = await conversation.permission()
+        permission = await conversation.open_permission()
         answer = {"type": "permission", "id": 2, "permissionId": permission["id"], "optionId": "yes"}
         assert (await order(ws, answer)) == {"type": "ack", "id": 2}
         assert (await order(ws, answer))["error"] == "conflict"
-        question = await conversation.seen("question", status="pending")
+        question = await conversation.wait_for_event("question", status="pending")
         body = {"type": "question", "id": 3, "questionId": question["data"]["id"], "action": "decline"}
         assert (await order(ws, body)) == {"type": "ack", "id": 3}
         assert (await order(ws, {"type": "cancel", "id": 4})) == {"type": "ack", "id": 4}
-    assert (await conversation.seen("turn_end"))["data"]["stopReason"] == "cancelled"
+    assert (await conversation.wait_for_event("turn_end"))["data"]["stopReason"] == "cancelled"
 
 
-async def test_the_queue_is_changed_over_the_socket_too(conversation: Talk) -> None:
+async def test_the_queue_is_changed_over_the_socket_too(conversation: SessionClient) -> None:
     async def waiting() -> list[str]:
         queue = await conversation.server.call("GET", f"{conversation.path}/queue")
         return [item["message"] for item in queue["messages"]]
@@ -74,8 +76,8 @@ async def test_the_queue_is_changed_over_the_socket_too(conversation: Talk) -> N
         assert await waiting() == ["[[chunk second]]", "[[chunk edited]]"]
         await order_queue("remove", messageId=first["messageId"])
         await order_queue("send_now", messageId=second["messageId"])
-        await conversation.seen("turn_end")
-        assert (await conversation.said(), await waiting()) == ("second", [])
+        await conversation.wait_for_event("turn_end")
+        assert (await conversation.agent_text(), await waiting()) == ("second", [])
         await order_queue("resume")
         await order_queue("clear")
 
@@ -98,7 +100,7 @@ async def test_the_queue_is_changed_over_the_socket_too(conversation: Talk) -> N
     ],
 )
 async def test_an_invalid_order_is_refused_and_the_socket_stays_open(
-    conversation: Talk, message: dict[str, Any]
+    conversation: SessionClient, message: dict[str, Any]
 ) -> None:
     async with conversation.server.socket(f"/ws/session/{conversation.id}") as ws:
         answer = await order(ws, message | {"id": "x"})
@@ -106,7 +108,7 @@ async def test_an_invalid_order_is_refused_and_the_socket_stays_open(
         assert (await order(ws, {"type": "cancel", "id": "y"}))["type"] == "ack"
 
 
-async def test_the_orders_of_a_view_token_are_refused(conversation: Talk) -> None:
+async def test_the_orders_of_a_view_token_are_refused(conversation: SessionClient) -> None:
     token = await conversation.server.call(
         "POST", "/api/tokens", 201, json={"name": "viewer", "scope": "view"}
     )

@@ -11,7 +11,7 @@ from bullpen.domain.errors import Invalid
 from bullpen.wire.sessions_json import read_saved
 from support.commands import Bullpen
 from support.server import Server
-from support.talk import define_scripted
+from support.session_client import define_scripted
 
 TIME = "2025-01-01T00:00:00.000Z"
 

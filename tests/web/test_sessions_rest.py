@@ -17,10 +17,10 @@ from sqlalchemy import create_engine, inspect
 from bullpen import config
 from bullpen.domain.states import SessionStatus
 from bullpen.store import schema
-from support.quiet_house import QuietHouse, turn, until
 from support.scripted_agent.journal import message_of, read_journal
 from support.server import Server, end_processes_of
-from support.talk import Talk, define_scripted
+from support.server_without_web import ServerWithoutWeb, run_turn, until
+from support.session_client import SessionClient, define_scripted
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -46,13 +46,13 @@ async def repository(limited_server: Server) -> dict[str, Any]:
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def conversation(limited_server: Server, repository: dict[str, Any]) -> AsyncIterator[Talk]:
+async def conversation(limited_server: Server, repository: dict[str, Any]) -> AsyncIterator[SessionClient]:
     """A session of the repository whose agent is ready."""
     session = await limited_server.call(
         "POST", "/api/sessions", 201, json={"repoId": repository["id"], "agentId": "scripted"}
     )
-    conversation = Talk(limited_server, session)
-    await conversation.seen("agent_session")
+    conversation = SessionClient(limited_server, session)
+    await conversation.wait_for_event("agent_session")
     yield conversation
     await limited_server.call("DELETE", conversation.path, 200)
 
@@ -65,13 +65,13 @@ async def register(server: Server, name: str) -> dict[str, Any]:
     return created
 
 
-async def messages(conversation: Talk, **params: str) -> list[dict[str, Any]]:
+async def messages(conversation: SessionClient, **params: str) -> list[dict[str, Any]]:
     listed = await conversation.server.call("GET", f"{conversation.path}/messages", 200, params=params)
     found: list[dict[str, Any]] = listed["messages"]
     return found
 
 
-async def message_contents(conversation: Talk, role: str, type: str) -> list[dict[str, Any]]:
+async def message_contents(conversation: SessionClient, role: str, type: str) -> list[dict[str, Any]]:
     return [
         each["content"]
         for each in await messages(conversation)
@@ -91,7 +91,7 @@ def is_time(text: str) -> bool:
 
 
 async def test_a_session_row_has_its_id_repository_status_and_times(
-    conversation: Talk, repository: dict[str, Any]
+    conversation: SessionClient, repository: dict[str, Any]
 ) -> None:
     with sqlite3.connect(f"file:{conversation.server.home}/bullpen.db?mode=ro", uri=True) as database:
         row = database.execute(
@@ -104,8 +104,8 @@ async def test_a_session_row_has_its_id_repository_status_and_times(
     assert ("repositories", "repo_id", "id") in [key[2:5] for key in keys]
 
 
-async def test_a_message_has_its_id_session_role_content_and_time(conversation: Talk) -> None:
-    await conversation.ask("[[chunk hello]] [[plan one]]")
+async def test_a_message_has_its_id_session_role_content_and_time(conversation: SessionClient) -> None:
+    await conversation.run_turn("[[chunk hello]] [[plan one]]")
     listed = await messages(conversation)
     assert {message["role"] for message in listed} == {"user", "agent", "system"}
     for message in listed:
@@ -117,10 +117,10 @@ async def test_a_message_has_its_id_session_role_content_and_time(conversation: 
 
 
 async def test_a_session_is_shown_with_its_messages_in_order_and_its_repository(
-    conversation: Talk, repository: dict[str, Any]
+    conversation: SessionClient, repository: dict[str, Any]
 ) -> None:
     for word in ("one", "two"):
-        await conversation.ask(f"[[chunk {word}]]")
+        await conversation.run_turn(f"[[chunk {word}]]")
     detail = await conversation.server.call("GET", conversation.path, 200)
     assert detail["repo"] == repository
     assert detail["messages"] == await messages(conversation)
@@ -140,15 +140,17 @@ async def test_a_session_shows_its_repository_after_that_was_unregistered(limite
 # Status
 
 
-async def test_an_active_session_accepts_prompts_and_its_update_time_changes(conversation: Talk) -> None:
+async def test_an_active_session_accepts_prompts_and_its_update_time_changes(
+    conversation: SessionClient,
+) -> None:
     before = await conversation.server.call("GET", conversation.path)
-    await conversation.ask("[[chunk x]]")
+    await conversation.run_turn("[[chunk x]]")
     after = await conversation.server.call("GET", conversation.path)
     assert (before["status"], after["status"]) == ("active", "active")
     assert after["updatedAt"] > before["updatedAt"]
 
 
-async def test_a_completed_session_refuses_prompts_and_names_its_status(conversation: Talk) -> None:
+async def test_a_completed_session_refuses_prompts_and_names_its_status(conversation: SessionClient) -> None:
     session = await conversation.server.call("POST", f"{conversation.path}/complete", 200)
     assert (session["status"], session["endReason"]) == ("completed", "user_request")
     assert session["metadata"]["reason"] == "user_request"
@@ -161,7 +163,9 @@ async def test_a_completed_session_refuses_prompts_and_names_its_status(conversa
     assert "completed" in refused["message"]
 
 
-async def test_a_cancelled_session_has_a_system_message_and_refuses_prompts(conversation: Talk) -> None:
+async def test_a_cancelled_session_has_a_system_message_and_refuses_prompts(
+    conversation: SessionClient,
+) -> None:
     session = await conversation.server.call("DELETE", conversation.path, 200)
     assert (session["status"], session["live"]) == ("cancelled", False)
     assert "cancelled" in (await message_contents(conversation, "system", "text"))[-1]["text"]
@@ -170,8 +174,8 @@ async def test_a_cancelled_session_has_a_system_message_and_refuses_prompts(conv
 
 async def test_an_agent_that_cannot_start_ends_its_session_with_the_details(limited_server: Server) -> None:
     await define_scripted(limited_server, "broken", {"start": ["stderr text=no-key", "exit code=7"]})
-    conversation = Talk(limited_server, await limited_server.new_session(agentId="broken"))
-    await conversation.seen("session_end", status="error")
+    conversation = SessionClient(limited_server, await limited_server.new_session(agentId="broken"))
+    await conversation.wait_for_event("session_end", status="error")
     session = await limited_server.call("GET", conversation.path)
     assert (session["status"], session["endReason"]) == ("error", "error")
     last = session["messages"][-1]
@@ -194,7 +198,9 @@ async def test_the_list_has_the_newest_first_without_messages_twenty_per_page(li
     assert second["sessions"][0]["id"] == created[0]
 
 
-async def test_the_list_can_be_filtered_by_repository(conversation: Talk, repository: dict[str, Any]) -> None:
+async def test_the_list_can_be_filtered_by_repository(
+    conversation: SessionClient, repository: dict[str, Any]
+) -> None:
     other = await conversation.server.new_session()
     listed = await conversation.server.call("GET", "/api/sessions", 200, params={"repoId": repository["id"]})
     ids = [each["id"] for each in listed["sessions"]]
@@ -242,7 +248,7 @@ async def test_a_repository_that_was_moved_out_of_the_root_gets_no_session(
 
 
 async def test_the_agent_starts_in_its_workspace_and_its_start_is_logged(
-    conversation: Talk, repository: dict[str, Any]
+    conversation: SessionClient, repository: dict[str, Any]
 ) -> None:
     worker = await conversation.worker()
     assert Path(f"/proc/{worker['pid']}/cwd").readlink() == Path(repository["path"])
@@ -274,27 +280,31 @@ async def test_a_path_out_of_the_root_is_refused_and_logged_as_a_security_event(
 # Messages
 
 
-async def test_a_prompt_is_a_text_message_of_the_user(conversation: Talk) -> None:
-    await conversation.ask("fix the build")
+async def test_a_prompt_is_a_text_message_of_the_user(conversation: SessionClient) -> None:
+    await conversation.run_turn("fix the build")
     assert await message_contents(conversation, "user", "text") == [{"type": "text", "text": "fix the build"}]
 
 
-async def test_an_answer_is_a_text_message_of_the_agent_that_may_be_partial(conversation: Talk) -> None:
-    await conversation.ask("[[chunk Hel]] [[sleep 0.2]] [[chunk lo]]")
+async def test_an_answer_is_a_text_message_of_the_agent_that_may_be_partial(
+    conversation: SessionClient,
+) -> None:
+    await conversation.run_turn("[[chunk Hel]] [[sleep 0.2]] [[chunk lo]]")
     answers = await message_contents(conversation, "agent", "text")
     assert "".join(each["text"] for each in answers) == "Hello"
     assert [each["partial"] for each in answers] == [*[True] * (len(answers) - 1), False]
 
 
-async def test_a_plan_is_a_message_with_steps(conversation: Talk) -> None:
-    await conversation.ask("[[plan 'look mend']]")
+async def test_a_plan_is_a_message_with_steps(conversation: SessionClient) -> None:
+    await conversation.run_turn("[[plan 'look mend']]")
     (plan,) = await message_contents(conversation, "system", "plan")
     assert [step["content"] for step in plan["steps"]] == ["look", "mend"]
 
 
-async def test_a_tool_call_is_a_message_with_name_arguments_and_result(conversation: Talk) -> None:
+async def test_a_tool_call_is_a_message_with_name_arguments_and_result(conversation: SessionClient) -> None:
     call = '[[tool toolCallId=c title=grep \'rawInput={"q":"x"}\' status=in_progress]]'
-    await conversation.ask(call + "[[tool_update toolCallId=c status=completed 'rawOutput={\"hits\":2}']]")
+    await conversation.run_turn(
+        call + "[[tool_update toolCallId=c status=completed 'rawOutput={\"hits\":2}']]"
+    )
     announced, finished = await message_contents(conversation, "system", "tool")
     assert (announced["tool"], announced["args"], announced["result"]) == ("grep", {"q": "x"}, None)
     assert (finished["tool"], finished["args"], finished["result"]) == ("grep", {"q": "x"}, {"hits": 2})
@@ -323,27 +333,27 @@ async def test_the_list_has_the_total_the_limit_and_the_offset(limited_server: S
     assert listing["total"] >= 3
 
 
-async def test_a_session_is_shown_and_an_unknown_one_is_404(conversation: Talk) -> None:
+async def test_a_session_is_shown_and_an_unknown_one_is_404(conversation: SessionClient) -> None:
     detail = await conversation.server.call("GET", conversation.path, 200)
     assert {"id", "repoId", "status", "createdAt", "updatedAt", "messages", "repo"} <= set(detail)
     missing = await conversation.server.call("GET", f"/api/sessions/{UNKNOWN_ID}", 404)
     assert missing["error"] == "not_found"
 
 
-async def test_a_prompt_is_accepted_before_its_turn_ends(conversation: Talk) -> None:
+async def test_a_prompt_is_accepted_before_its_turn_ends(conversation: SessionClient) -> None:
     prompted = await conversation.prompt("[[wait_cancel]]")
     assert set(prompted) == {"promptId", "seq", "queued"}
     assert (await messages(conversation))[-1]["content"] == {"type": "text", "text": "[[wait_cancel]]"}
     assert not [event for event in await conversation.events() if event["type"] == "turn_end"]
     await conversation.server.call("POST", f"{conversation.path}/cancel", 204)
-    await conversation.seen("turn_end", stopReason="cancelled")
+    await conversation.wait_for_event("turn_end", stopReason="cancelled")
     assert (await message_contents(conversation, "system", "text"))[-1]["text"] == "the turn was cancelled"
 
 
-async def test_messages_can_be_filtered_by_time(conversation: Talk) -> None:
-    await conversation.ask("[[chunk one]]")
+async def test_messages_can_be_filtered_by_time(conversation: SessionClient) -> None:
+    await conversation.run_turn("[[chunk one]]")
     before = await messages(conversation)
-    await conversation.ask("[[chunk two]]")
+    await conversation.run_turn("[[chunk two]]")
     later = await messages(conversation, since=before[-1]["timestamp"])
     assert before + later == await messages(conversation)
     assert "two" in "".join(each["content"].get("text", "") for each in later)
@@ -352,7 +362,7 @@ async def test_messages_can_be_filtered_by_time(conversation: Talk) -> None:
 
 
 async def test_delete_cancels_the_turn_ends_the_agent_and_answers_with_the_session(
-    conversation: Talk,
+    conversation: SessionClient,
 ) -> None:
     await conversation.prompt("[[wait_cancel]]")
     pid = (await conversation.worker())["pid"]
@@ -372,7 +382,7 @@ async def test_delete_cancels_the_turn_ends_the_agent_and_answers_with_the_sessi
 
 
 async def test_a_session_beyond_the_limit_is_refused_with_a_retry_time(limited_server: Server) -> None:
-    created = [await Talk.begin(limited_server) for _ in range(MAX_SESSIONS)]
+    created = [await SessionClient.begin(limited_server) for _ in range(MAX_SESSIONS)]
     body = {"locationPath": str(limited_server.workspace), "agentId": "scripted"}
     refused = await limited_server.http.post("/api/sessions", json=body)
     assert (refused.status_code, refused.headers["retry-after"]) == (429, "60")
@@ -385,9 +395,9 @@ async def test_a_session_beyond_the_limit_is_refused_with_a_retry_time(limited_s
 
 
 async def test_a_freed_slot_can_be_used_and_is_logged(limited_server: Server) -> None:
-    created = [await Talk.begin(limited_server) for _ in range(MAX_SESSIONS)]
+    created = [await SessionClient.begin(limited_server) for _ in range(MAX_SESSIONS)]
     await limited_server.call("POST", f"{created[0].path}/complete", 200)
-    created.append(await Talk.begin(limited_server))
+    created.append(await SessionClient.begin(limited_server))
     logged = [line for line in limited_server.output().splitlines() if "a slot is free" in line]
     assert created[0].id in logged[-1]
     for each in created:
@@ -398,15 +408,15 @@ async def test_a_freed_slot_can_be_used_and_is_logged(limited_server: Server) ->
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def short_idle_backend(tmp_path: Path) -> AsyncIterator[QuietHouse]:
-    backend = QuietHouse(tmp_path, idle_seconds=1.0)
-    backend.define()
+async def short_idle_backend(tmp_path: Path) -> AsyncIterator[ServerWithoutWeb]:
+    backend = ServerWithoutWeb(tmp_path, idle_seconds=1.0)
+    backend.define_agent()
     async with backend.open():
         yield backend
     await asyncio.to_thread(end_processes_of, backend.home)
 
 
-async def test_an_idle_session_is_cancelled_and_completed(short_idle_backend: QuietHouse) -> None:
+async def test_an_idle_session_is_cancelled_and_completed(short_idle_backend: ServerWithoutWeb) -> None:
     session = await short_idle_backend.session("scripted")
     snapshot = await until(session, lambda s: s.status is not SessionStatus.ACTIVE)
     assert snapshot.status is SessionStatus.COMPLETED
@@ -418,10 +428,10 @@ async def test_an_idle_session_is_cancelled_and_completed(short_idle_backend: Qu
     assert message_of(records[-1])["method"] == "session/cancel"
 
 
-async def test_activity_resets_the_idle_time(short_idle_backend: QuietHouse) -> None:
+async def test_activity_resets_the_idle_time(short_idle_backend: ServerWithoutWeb) -> None:
     session = await short_idle_backend.session("scripted")
     for _ in range(4):
-        await turn(session, "[[sleep 0.4]]")  # the turns together take longer than the idle time
+        await run_turn(session, "[[sleep 0.4]]")  # the turns together take longer than the idle time
         assert session.snapshot.status is SessionStatus.ACTIVE
     await until(session, lambda s: s.end_reason == "idle_timeout")
 

@@ -9,7 +9,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from bullpen import logs
-from support.mistakes import find_mistake
+from support.internal_errors import find_internal_error
 from support.server import Server
 
 
@@ -72,5 +72,5 @@ async def test_an_internal_error_in_the_log_of_a_server_fails_its_test(
 def test_a_traceback_in_the_log_of_a_keeper_is_found(tmp_path: Path) -> None:
     (tmp_path / "keeper").mkdir()
     (tmp_path / "keeper" / "k.log").write_text("Traceback (most recent call last):\nOSError\n")
-    assert find_mistake("", tmp_path) == "Traceback (most recent call last):\nOSError"
-    assert find_mistake("", tmp_path, expected=("OSError",)) is None
+    assert find_internal_error("", tmp_path) == "Traceback (most recent call last):\nOSError"
+    assert find_internal_error("", tmp_path, expected=("OSError",)) is None

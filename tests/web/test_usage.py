@@ -4,16 +4,16 @@ import json
 
 from support.commands import Bullpen
 from support.server import Server
-from support.talk import Talk, define_scripted
+from support.session_client import SessionClient, define_scripted
 
 
 async def test_the_usage_of_turns_is_grouped_and_survives_a_kill(server: Server) -> None:
     cost = {"amount": 0.5, "currency": "USD"}
     update = {"sessionUpdate": "usage_update", "used": 100, "size": 1000, "cost": cost}
     await define_scripted(server, script={"prompts": [[{"do": "update", "update": update}]]})
-    conversation = await Talk.begin(server, title="costly")
-    await conversation.ask("one")
-    await conversation.ask("two")
+    conversation = await SessionClient.begin(server, title="costly")
+    await conversation.run_turn("one")
+    await conversation.run_turn("two")
     await server.kill()
     await server.start()
     report = await server.call("GET", "/api/usage", params={"by": "session"})

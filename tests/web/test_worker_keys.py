@@ -8,7 +8,7 @@ from websockets.exceptions import InvalidStatus
 
 from bullpen.web.app import every_route
 from support.server import Server
-from support.tui import TuiTalk, define_tui
+from support.tui_session_client import TuiSessionClient, define_tui
 from web.clients import bearer_headers, environment_of
 from web.test_access_matrix import with_unknown_ids
 
@@ -22,13 +22,13 @@ async def report(server: Server, worker_id: str, token: str, activity: str = "as
 
 async def test_a_worker_key_reports_the_activity_of_its_own_worker_only(server: Server) -> None:
     await define_tui(server)
-    conversation, other = await asyncio.gather(TuiTalk.begin(server), TuiTalk.begin(server))
+    conversation, other = await asyncio.gather(TuiSessionClient.begin(server), TuiSessionClient.begin(server))
     worker, other_worker = await conversation.worker(), await other.worker()
     environment = environment_of(worker["pid"])
     token = environment["BULLPEN_ACTIVITY_TOKEN"]
     assert environment["BULLPEN_ACTIVITY_URL"] == f"{server.url}/api/workers/{worker['id']}/activity"
     assert await report(server, worker["id"], token) == 204
-    activity = await conversation.does("asking")
+    activity = await conversation.wait_for_activity("asking")
     assert activity["data"]["why"] == "it says so"
     assert await report(server, other_worker["id"], token) == 403
     assert "asking" not in await other.activities()
@@ -36,7 +36,7 @@ async def test_a_worker_key_reports_the_activity_of_its_own_worker_only(server: 
 
 async def test_a_worker_key_opens_no_other_route_and_no_socket(server: Server) -> None:
     await define_tui(server)
-    conversation = await TuiTalk.begin(server)
+    conversation = await TuiSessionClient.begin(server)
     headers = bearer_headers(environment_of((await conversation.worker())["pid"])["BULLPEN_ACTIVITY_TOKEN"])
     for route in every_route():
         if isinstance(route, APIRoute) and route.path.startswith(("/api", "/metrics")):
@@ -53,7 +53,7 @@ async def test_a_worker_key_opens_no_other_route_and_no_socket(server: Server) -
 
 async def test_a_forged_worker_key_is_refused(server: Server) -> None:
     await define_tui(server)
-    conversation = await TuiTalk.begin(server)
+    conversation = await TuiSessionClient.begin(server)
     worker = await conversation.worker()
     token = environment_of(worker["pid"])["BULLPEN_ACTIVITY_TOKEN"]
     mac, id, run = token.split(".")
@@ -64,7 +64,7 @@ async def test_a_forged_worker_key_is_refused(server: Server) -> None:
 
 async def test_the_worker_key_of_an_ended_run_is_refused(server: Server) -> None:
     await define_tui(server)
-    conversation = await TuiTalk.begin(server)
+    conversation = await TuiSessionClient.begin(server)
     worker = await conversation.worker()
     token = environment_of(worker["pid"])["BULLPEN_ACTIVITY_TOKEN"]
     await server.call("POST", f"{conversation.path}/restart", 200, json={})

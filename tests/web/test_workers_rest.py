@@ -14,21 +14,21 @@ from websockets.exceptions import ConnectionClosed
 from bullpen.domain.commands import WORKER_TYPES
 from support.commands import Bullpen
 from support.server import Server
-from support.talk import Talk, define_scripted
+from support.session_client import SessionClient, define_scripted
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def conversation(shared_server: Server) -> AsyncIterator[Talk]:
+async def conversation(shared_server: Server) -> AsyncIterator[SessionClient]:
     await define_scripted(shared_server)
-    conversation = await Talk.begin(shared_server, title="workers")
+    conversation = await SessionClient.begin(shared_server, title="workers")
     yield conversation
     await shared_server.call("DELETE", conversation.path)
 
 
 async def frames(
-    conversation: Talk, worker_id: str, *sent: dict[str, Any], until: str
+    conversation: SessionClient, worker_id: str, *sent: dict[str, Any], until: str
 ) -> list[dict[str, Any]]:
     """Send frames to the socket of a terminal; return all received frames up to one of the type `until`."""
     seen: list[dict[str, Any]] = []
@@ -47,15 +47,15 @@ async def test_there_are_four_types_of_workers() -> None:
     assert set(WORKER_TYPES) == {"agent", "terminal", "diff", "markdown"}
 
 
-async def test_the_activity_of_an_acp_agent_follows_its_conversation(conversation: Talk) -> None:
+async def test_the_activity_of_an_acp_agent_follows_its_conversation(conversation: SessionClient) -> None:
     await conversation.prompt("[[permission]]")
-    permission = await conversation.permission()
+    permission = await conversation.open_permission()
     assert (await conversation.worker())["activity"] == "asking"
     await conversation.server.call(
         "POST", f"{conversation.path}/permissions/{permission['id']}", 204, json={"optionId": "yes"}
     )
-    end = await conversation.seen("turn_end")
-    await conversation.seen("worker_activity", after=end["seq"] - 1, activity="idle")
+    end = await conversation.wait_for_event("turn_end")
+    await conversation.wait_for_event("worker_activity", after=end["seq"] - 1, activity="idle")
     assert (await conversation.worker())["activity"] == "idle"
 
 
@@ -72,7 +72,7 @@ async def own_server(tmp_path: Path) -> AsyncIterator[Server]:
 async def test_sessions_and_workers_survive_a_restart_of_the_server(own_server: Server) -> None:
     server = own_server
     await define_scripted(server)
-    conversation = await Talk.begin(server)
+    conversation = await SessionClient.begin(server)
     terminal = await server.new_terminal(conversation.id)
     before = (await server.call("GET", f"{conversation.path}/workers"))["workers"]
     await server.restart()
@@ -83,7 +83,9 @@ async def test_sessions_and_workers_survive_a_restart_of_the_server(own_server: 
     assert psutil.pid_exists(terminal["pid"])
 
 
-async def test_a_terminal_shows_typed_input_and_its_history_after_a_reload(conversation: Talk) -> None:
+async def test_a_terminal_shows_typed_input_and_its_history_after_a_reload(
+    conversation: SessionClient,
+) -> None:
     terminal = await conversation.server.new_terminal(conversation.id, role="reload")
     typed = {"type": "input", "data": "stty size; echo he''llo; exit\r"}
     first = await frames(
@@ -98,29 +100,31 @@ async def test_a_terminal_shows_typed_input_and_its_history_after_a_reload(conve
     assert "hello" in reloaded[0]["data"]
 
 
-async def test_the_sockets_have_their_documented_paths(conversation: Talk) -> None:
+async def test_the_sockets_have_their_documented_paths(conversation: SessionClient) -> None:
     terminal = await conversation.server.new_terminal(conversation.id, role="addressed")
     assert (await frames(conversation, terminal["id"], until="history"))[-1]["type"] == "history"
     async with conversation.server.socket("/ws/dashboard") as ws:
         assert json.loads(await ws.recv())["type"] == "sessions"
 
 
-async def test_a_running_agent_is_restarted_with_or_without_its_conversation(conversation: Talk) -> None:
-    await conversation.ask("[[chunk remembered]]")
+async def test_a_running_agent_is_restarted_with_or_without_its_conversation(
+    conversation: SessionClient,
+) -> None:
+    await conversation.run_turn("[[chunk remembered]]")
     before = await conversation.worker()
     await conversation.server.call(
         "POST", f"{conversation.path}/restart", 200, json={"continueConversation": True}
     )
-    resumed = await conversation.seen("agent_session", how="resume")
+    resumed = await conversation.wait_for_event("agent_session", how="resume")
     assert not psutil.pid_exists(before["pid"])
     await conversation.server.call(
         "POST", f"{conversation.path}/restart", 200, json={"continueConversation": False}
     )
-    await conversation.seen("agent_session", after=resumed["seq"], how="new")
+    await conversation.wait_for_event("agent_session", after=resumed["seq"], how="new")
     assert (await conversation.worker())["run"] == 3
 
 
-async def test_workers_are_listed_with_their_pids_and_deleted(conversation: Talk) -> None:
+async def test_workers_are_listed_with_their_pids_and_deleted(conversation: SessionClient) -> None:
     terminal = await conversation.server.new_terminal(conversation.id, role="listed")
     workers = (await conversation.server.call("GET", f"{conversation.path}/workers"))["workers"]
     assert all(psutil.pid_exists(worker["pid"]) for worker in workers)
@@ -131,21 +135,21 @@ async def test_workers_are_listed_with_their_pids_and_deleted(conversation: Talk
 
 
 async def test_an_agent_id_creates_the_primary_agent_which_may_continue_a_conversation(
-    conversation: Talk,
+    conversation: SessionClient,
 ) -> None:
-    before = await conversation.seen("agent_session")
-    other = Talk(
+    before = await conversation.wait_for_event("agent_session")
+    other = SessionClient(
         conversation.server,
         await conversation.server.new_session(agentId="scripted", continueConversation=True),
     )
     worker = await other.worker()
     assert (worker["type"], worker["agentId"]) == ("agent", "scripted")
-    continued = await other.seen("agent_session", how="continue")
+    continued = await other.wait_for_event("agent_session", how="continue")
     assert continued["data"]["acpSessionId"] == before["data"]["acpSessionId"]
     await conversation.server.call("DELETE", other.path)
 
 
-async def test_any_agent_of_a_session_can_be_restarted_while_it_runs(conversation: Talk) -> None:
+async def test_any_agent_of_a_session_can_be_restarted_while_it_runs(conversation: SessionClient) -> None:
     body = {"type": "agent", "agentId": "scripted", "role": "second"}
     second = await conversation.server.call("POST", f"{conversation.path}/workers", 201, json=body)
     second = await conversation.server.worker_in(conversation.id, second["id"], "active")
@@ -154,7 +158,7 @@ async def test_any_agent_of_a_session_can_be_restarted_while_it_runs(conversatio
     await conversation.server.call("POST", path, 200, json={"continueConversation": False})
     restarted = await conversation.server.worker_in(conversation.id, second["id"], "active")
     assert (restarted["run"], restarted["pid"] != second["pid"]) == (2, True)
-    reset = await conversation.seen("conversation_reset")
+    reset = await conversation.wait_for_event("conversation_reset")
     assert reset["workerId"] == second["id"]
     bullpen = Bullpen(conversation.server.environment())
     done = await bullpen("restart", f"{conversation.id}/second")

@@ -15,7 +15,7 @@ import pytest_asyncio
 from bullpen.wire.event_lines import event_lines, read_line
 from support.repositories import Repo
 from support.server import Server
-from support.talk import Talk
+from support.session_client import SessionClient
 from web.clients import Headers, new_token_headers
 from web.test_export import export_session, import_recording
 
@@ -288,14 +288,16 @@ async def test_an_agent_does_not_continue_a_conversation_of_an_imported_recordin
     server: Server, default_server: Server
 ) -> None:
     session = await server.new_session(agentId="demo")
-    elsewhere = await Talk(server, session).seen("agent_session")
+    elsewhere = await SessionClient(server, session).wait_for_event("agent_session")
     await server.call("POST", f"/api/sessions/{session['id']}/complete")
     assert (
         await import_recording(default_server, session["id"], await export_session(server, session["id"]))
     )[0] == 201
     await default_server.call("POST", "/api/roots", 201, json={"path": str(server.workspace)})
     body = {"locationPath": str(server.workspace), "agentId": "demo", "continueConversation": True}
-    started = await Talk(default_server, await default_server.new_session(**body)).seen("agent_session")
+    started = await SessionClient(default_server, await default_server.new_session(**body)).wait_for_event(
+        "agent_session"
+    )
     assert started["data"]["how"] == "new"
     assert started["data"]["acpSessionId"] != elsewhere["data"]["acpSessionId"]
 

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
+from support.registered_repository import RegisteredRepository
 from support.repositories import Repo
 from support.server import Server
-from support.worktrees import House
 
 
 @pytest.fixture
-async def repository(server: Server, workspace: Path) -> House:
-    return await House.register(server, Repo(workspace / "repo"))
+async def repository(server: Server, workspace: Path) -> RegisteredRepository:
+    return await RegisteredRepository.register(server, Repo(workspace / "repo"))
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def canary(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("condition", ["gitdir:**/worktrees/**", "onbranch:feat**"])
 async def test_a_filter_that_is_included_only_in_a_new_worktree_does_not_run(
-    repository: House, tmp_path: Path, canary: Path, condition: str
+    repository: RegisteredRepository, tmp_path: Path, canary: Path, condition: str
 ) -> None:
     included = tmp_path / "included"
     included.write_text(f'[filter "x"]\n\tsmudge = "touch {canary}; cat"\n')
@@ -34,7 +34,7 @@ async def test_a_filter_that_is_included_only_in_a_new_worktree_does_not_run(
 
 
 async def test_a_missing_object_is_not_fetched_even_if_the_repository_allows_every_protocol(
-    repository: House, canary: Path
+    repository: RegisteredRepository, canary: Path
 ) -> None:
     repository.repo.write("missing.txt", "missing\n")
     repository.repo.commit("missing")

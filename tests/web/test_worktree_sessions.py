@@ -7,27 +7,29 @@ from typing import Any
 
 import pytest
 
+from support.registered_repository import RegisteredRepository
 from support.repositories import Repo
 from support.server import Server
-from support.worktrees import House
 
 
 @pytest.fixture
-async def repository(server: Server, workspace: Path) -> House:
-    return await House.register(server, Repo(workspace / "repo"))
+async def repository(server: Server, workspace: Path) -> RegisteredRepository:
+    return await RegisteredRepository.register(server, Repo(workspace / "repo"))
 
 
-async def new_session(repository: House, expect: int = 201, **body: Any) -> Any:
+async def new_session(repository: RegisteredRepository, expect: int = 201, **body: Any) -> Any:
     return await repository.server.call(
         "POST", "/api/sessions", expect, json={"repoId": repository.id, **body}
     )
 
 
-async def detail(repository: House, session: dict[str, Any]) -> Any:
+async def detail(repository: RegisteredRepository, session: dict[str, Any]) -> Any:
     return await repository.server.call("GET", f"/api/sessions/{session['id']}")
 
 
-async def test_a_session_is_created_in_the_repository_or_in_one_of_its_worktrees(repository: House) -> None:
+async def test_a_session_is_created_in_the_repository_or_in_one_of_its_worktrees(
+    repository: RegisteredRepository,
+) -> None:
     path = (await repository.add(branch="topic"))["path"]
     main = await new_session(repository)
     named = await new_session(repository, worktreeId="topic")
@@ -45,7 +47,7 @@ async def test_a_session_is_created_in_the_repository_or_in_one_of_its_worktrees
     )
 
 
-async def test_a_session_can_be_created_with_a_new_worktree(repository: House) -> None:
+async def test_a_session_can_be_created_with_a_new_worktree(repository: RegisteredRepository) -> None:
     repository.repo.git("branch", "old")
     new = await new_session(repository, worktree={"branch": "feat/a", "base": "main"})
     old = await new_session(repository, worktree={"branch": "old", "mode": "existing"})
@@ -57,7 +59,9 @@ async def test_a_session_can_be_created_with_a_new_worktree(repository: House) -
     await repository.server.call("POST", "/api/sessions", 400, json={"worktree": {"branch": "x"}})
 
 
-async def test_a_session_that_cannot_be_created_leaves_no_worktree_and_no_branch(repository: House) -> None:
+async def test_a_session_that_cannot_be_created_leaves_no_worktree_and_no_branch(
+    repository: RegisteredRepository,
+) -> None:
     before = repository.repo.git("for-each-ref")
     await new_session(repository, 400, agentId="unknown", worktree={"branch": "topic"})
     assert len(await repository.list()) == 1
@@ -65,7 +69,9 @@ async def test_a_session_that_cannot_be_created_leaves_no_worktree_and_no_branch
     assert not repository.repo.path.with_name("repo.worktrees").joinpath("topic").exists()
 
 
-async def test_a_session_requested_three_times_at_once_gets_one_worktree(repository: House) -> None:
+async def test_a_session_requested_three_times_at_once_gets_one_worktree(
+    repository: RegisteredRepository,
+) -> None:
     body = {"repoId": repository.id, "worktree": {"prompt": "only one"}}
     posts = (
         repository.server.http.post("/api/sessions", json=body, headers={"Idempotency-Key": "k"})
@@ -77,7 +83,9 @@ async def test_a_session_requested_three_times_at_once_gets_one_worktree(reposit
     assert Path(answers[0].json()["locationPath"]).is_dir()
 
 
-async def test_a_worktree_stays_when_its_session_is_completed_or_purged(repository: House) -> None:
+async def test_a_worktree_stays_when_its_session_is_completed_or_purged(
+    repository: RegisteredRepository,
+) -> None:
     session = await new_session(repository, worktree={"branch": "topic"})
     path = Path(session["locationPath"])
     (path / "work").write_text("kept")
@@ -89,7 +97,9 @@ async def test_a_worktree_stays_when_its_session_is_completed_or_purged(reposito
     assert [each["name"] for each in await repository.list()] == ["main", "topic"]
 
 
-async def test_a_worktree_deleted_under_a_worker_is_reported_and_nothing_is_pruned(repository: House) -> None:
+async def test_a_worktree_deleted_under_a_worker_is_reported_and_nothing_is_pruned(
+    repository: RegisteredRepository,
+) -> None:
     session = await new_session(repository, worktree={"branch": "topic"})
     terminal = await repository.server.new_terminal(session["id"])
     shutil.rmtree(session["locationPath"])
@@ -106,7 +116,7 @@ async def test_a_worktree_deleted_under_a_worker_is_reported_and_nothing_is_prun
     assert "there is no directory" in added.json()["message"]
 
 
-async def test_a_stale_lock_is_reported_and_not_removed(repository: House) -> None:
+async def test_a_stale_lock_is_reported_and_not_removed(repository: RegisteredRepository) -> None:
     session = await new_session(repository, worktree={"branch": "topic"})
     lock = repository.repo.git_dir / "worktrees" / "topic" / "index.lock"
     lock.touch()
@@ -116,7 +126,9 @@ async def test_a_stale_lock_is_reported_and_not_removed(repository: House) -> No
     assert lock.exists()
 
 
-async def test_a_missing_repository_is_reported_and_the_check_writes_nothing(repository: House) -> None:
+async def test_a_missing_repository_is_reported_and_the_check_writes_nothing(
+    repository: RegisteredRepository,
+) -> None:
     session = await new_session(repository, worktree={"branch": "topic"})
     repository.repo.path.rename(repository.repo.path.with_name("moved"))
     shown = await detail(repository, session)
@@ -136,7 +148,9 @@ async def test_a_missing_repository_is_reported_and_the_check_writes_nothing(rep
 HOSTILE = ["--output=x", "-x", ".git", "..", "a\0b", "a\nb", "x" * 300, "a/../b", "/etc"]
 
 
-async def test_hostile_names_are_refused_and_nothing_is_created(repository: House, workspace: Path) -> None:
+async def test_hostile_names_are_refused_and_nothing_is_created(
+    repository: RegisteredRepository, workspace: Path
+) -> None:
     before = repository.repo.git("for-each-ref"), sorted(workspace.rglob("*"))
     for text in HOSTILE:
         await repository.add(400, branch=text)
@@ -158,7 +172,7 @@ async def test_hostile_names_are_refused_and_nothing_is_created(repository: Hous
 
 
 async def test_a_repository_keeps_the_git_directory_it_was_registered_with(
-    repository: House, workspace: Path
+    repository: RegisteredRepository, workspace: Path
 ) -> None:
     """A `.git` file that replaces the directory after the registration is not followed."""
     other_repo = Repo(workspace / "evil")

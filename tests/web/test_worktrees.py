@@ -8,20 +8,22 @@ from typing import Any
 
 import pytest
 
+from support.registered_repository import RegisteredRepository, directory_contents
 from support.repositories import Repo
 from support.server import Server
-from support.worktrees import House, contents
 
 
 @pytest.fixture
-async def repository(server: Server, workspace: Path) -> House:
-    return await House.register(server, Repo(workspace / "repo"))
+async def repository(server: Server, workspace: Path) -> RegisteredRepository:
+    return await RegisteredRepository.register(server, Repo(workspace / "repo"))
 
 
 # Creating
 
 
-async def test_a_new_branch_gets_a_worktree_beside_the_repository(repository: House, workspace: Path) -> None:
+async def test_a_new_branch_gets_a_worktree_beside_the_repository(
+    repository: RegisteredRepository, workspace: Path
+) -> None:
     created = await repository.add(branch="feat/login", base="main")
     path = workspace / "repo.worktrees" / "feat-login"
     assert created == {
@@ -39,7 +41,7 @@ async def test_a_new_branch_gets_a_worktree_beside_the_repository(repository: Ho
     assert repository.repo.git("branch", "--show-current", cwd=path) == "feat/login\n"
 
 
-async def test_a_new_worktree_has_mode_0750(repository: House) -> None:
+async def test_a_new_worktree_has_mode_0750(repository: RegisteredRepository) -> None:
     path = Path((await repository.add(branch="topic"))["path"])
     for directory in (path, path.parent):
         assert directory.stat().st_mode & 0o777 == 0o750
@@ -48,13 +50,15 @@ async def test_a_new_worktree_has_mode_0750(repository: House) -> None:
 async def test_a_repository_that_is_the_root_has_ignored_worktrees_inside(
     server: Server, workspace: Path
 ) -> None:
-    repository = await House.register(server, Repo(workspace))
+    repository = await RegisteredRepository.register(server, Repo(workspace))
     created = await repository.add(branch="topic")
     assert created["path"] == str(workspace / ".worktrees" / "topic")
     assert repository.repo.git("status", "--porcelain") == ""
 
 
-async def test_an_existing_branch_is_checked_out_once_and_refused_a_second_time(repository: House) -> None:
+async def test_an_existing_branch_is_checked_out_once_and_refused_a_second_time(
+    repository: RegisteredRepository,
+) -> None:
     repository.repo.git("branch", "old")
     created = await repository.add(branch="old", existing=True)
     assert created["branch"] == "old"
@@ -63,7 +67,9 @@ async def test_an_existing_branch_is_checked_out_once_and_refused_a_second_time(
     assert len(await repository.list()) == 2
 
 
-async def test_an_existing_branch_may_be_a_remote_branch(repository: House, tmp_path: Path) -> None:
+async def test_an_existing_branch_may_be_a_remote_branch(
+    repository: RegisteredRepository, tmp_path: Path
+) -> None:
     other = Repo(tmp_path / "other")
     other.git("checkout", "-q", "-b", "theirs")
     commit = other.commit("theirs")
@@ -73,7 +79,9 @@ async def test_an_existing_branch_may_be_a_remote_branch(repository: House, tmp_
     assert repository.repo.git("rev-parse", "HEAD", cwd=Path(created["path"])).strip() == commit
 
 
-async def test_an_existing_branch_is_neither_created_again_nor_changed(repository: House) -> None:
+async def test_an_existing_branch_is_neither_created_again_nor_changed(
+    repository: RegisteredRepository,
+) -> None:
     repository.repo.git("branch", "taken")
     before = repository.repo.git("for-each-ref")
     refused = await repository.add(409, branch="taken")
@@ -83,7 +91,7 @@ async def test_an_existing_branch_is_neither_created_again_nor_changed(repositor
     assert len(await repository.list()) == 1
 
 
-async def test_a_missing_branch_or_base_is_refused(repository: House) -> None:
+async def test_a_missing_branch_or_base_is_refused(repository: RegisteredRepository) -> None:
     assert (await repository.add(400, branch="a", base="nowhere"))["message"].endswith(
         "has no commit nowhere"
     )
@@ -91,7 +99,7 @@ async def test_a_missing_branch_or_base_is_refused(repository: House) -> None:
     assert repository.repo.git("branch") == "* main\n"
 
 
-async def test_the_name_comes_from_the_prompt_and_is_unique(repository: House) -> None:
+async def test_the_name_comes_from_the_prompt_and_is_unique(repository: RegisteredRepository) -> None:
     first = await repository.add(prompt="Fix the *failing* tests, please! And then the rest of it")
     second = await repository.add(prompt="Fix the *failing* tests, please! And then the rest of it")
     nameless = await repository.add(prompt="你好")
@@ -100,7 +108,7 @@ async def test_the_name_comes_from_the_prompt_and_is_unique(repository: House) -
     assert nameless["name"] == "work"
 
 
-async def test_only_files_that_worktreeinclude_names_are_copied(repository: House) -> None:
+async def test_only_files_that_worktreeinclude_names_are_copied(repository: RegisteredRepository) -> None:
     repo = repository.repo
     repo.write(".gitignore", ".env*\nnode_modules/\nsecret\n")
     repo.write(".worktreeinclude", "# local settings\n.env*\n!.env.old\nconfig/*.local\n")
@@ -122,7 +130,7 @@ async def test_only_files_that_worktreeinclude_names_are_copied(repository: Hous
 
 
 async def test_worktreeinclude_writes_nothing_through_a_link_of_the_branch(
-    repository: House, workspace: Path
+    repository: RegisteredRepository, workspace: Path
 ) -> None:
     outside = workspace / "outside"
     outside.mkdir()
@@ -139,7 +147,7 @@ async def test_worktreeinclude_writes_nothing_through_a_link_of_the_branch(
 
 
 async def test_the_setup_command_runs_in_the_worktree_with_the_repositorys_environment(
-    repository: House, server: Server
+    repository: RegisteredRepository, server: Server
 ) -> None:
     await repository.set(env={"COLOUR": "green"}, setup='echo "$COLOUR" > made; pwd; echo "$BULLPEN_TOKEN"')
     path = Path((await repository.add(branch="topic"))["path"])
@@ -148,7 +156,9 @@ async def test_the_setup_command_runs_in_the_worktree_with_the_repositorys_envir
     assert record.read_text() == f"{path}\n\n"
 
 
-async def test_a_failed_setup_is_undone_and_its_output_is_shown(repository: House, workspace: Path) -> None:
+async def test_a_failed_setup_is_undone_and_its_output_is_shown(
+    repository: RegisteredRepository, workspace: Path
+) -> None:
     before = repository.repo.git("for-each-ref")
     await repository.set(setup="touch left; echo no such package >&2; exit 3")
     refused = await repository.add(409, branch="topic")
@@ -161,7 +171,9 @@ async def test_a_failed_setup_is_undone_and_its_output_is_shown(repository: Hous
     assert (await repository.add(branch="topic"))["name"] == "topic"
 
 
-async def test_a_repeated_request_creates_one_worktree(repository: House, server: Server) -> None:
+async def test_a_repeated_request_creates_one_worktree(
+    repository: RegisteredRepository, server: Server
+) -> None:
     answers = await asyncio.gather(
         *(
             server.http.post(repository.url, json={"branch": "topic"}, headers={"Idempotency-Key": "k"})
@@ -175,23 +187,23 @@ async def test_a_repeated_request_creates_one_worktree(repository: House, server
     assert other.status_code == 409
 
 
-async def test_a_worktree_in_creation_shows_its_progress(repository: House) -> None:
+async def test_a_worktree_in_creation_shows_its_progress(repository: RegisteredRepository) -> None:
     await repository.set(setup="until [ -e go ]; do sleep 0.02; done")
     adding = asyncio.ensure_future(repository.add(branch="topic"))
     async with asyncio.timeout(30):
-        while not (making := (await repository.look())["making"]) or "setup" not in making[0]["progress"]:
+        while not (making := (await repository.get())["making"]) or "setup" not in making[0]["progress"]:
             await asyncio.sleep(0.02)
     assert making == [{"name": "topic", "progress": "running the setup command"}]
     path = Path(next(each["path"] for each in await repository.list() if each["name"] == "topic"))
     (path / "go").touch()
     await adding
-    assert (await repository.look())["making"] == []
+    assert (await repository.get())["making"] == []
 
 
 # Removing
 
 
-async def test_a_clean_worktree_is_removed_and_its_branch_stays(repository: House) -> None:
+async def test_a_clean_worktree_is_removed_and_its_branch_stays(repository: RegisteredRepository) -> None:
     path = Path((await repository.add(branch="topic"))["path"])
     removed = await repository.remove("topic")
     assert (removed["name"], removed["branch"], removed["path"]) == ("topic", "topic", str(path))
@@ -201,11 +213,11 @@ async def test_a_clean_worktree_is_removed_and_its_branch_stays(repository: Hous
     await repository.remove("topic", 404)
 
 
-async def test_removing_a_dirty_worktree_is_refused_with_the_list(repository: House) -> None:
+async def test_removing_a_dirty_worktree_is_refused_with_the_list(repository: RegisteredRepository) -> None:
     path = Path((await repository.add(branch="topic"))["path"])
     (path / "readme.txt").write_text("changed\n")
     (path / "new file").write_text("x")
-    before = contents(path)
+    before = directory_contents(path)
     refused = await repository.remove("topic", 409)
     assert "2 uncommitted changes" in refused["message"]
     assert refused["details"] == {
@@ -213,11 +225,11 @@ async def test_removing_a_dirty_worktree_is_refused_with_the_list(repository: Ho
         "commits": [],
         "unfinished": None,
     }
-    assert contents(path) == before
+    assert directory_contents(path) == before
 
 
 async def test_removing_commits_that_are_nowhere_else_is_refused_until_they_are_pushed(
-    repository: House, tmp_path: Path
+    repository: RegisteredRepository, tmp_path: Path
 ) -> None:
     path = Path((await repository.add(branch="topic"))["path"])
     (path / "work").write_text("x")
@@ -231,7 +243,9 @@ async def test_removing_commits_that_are_nowhere_else_is_refused_until_they_are_
     await repository.remove("topic")
 
 
-async def test_forced_removal_is_undone_byte_for_byte(repository: House, server: Server) -> None:
+async def test_forced_removal_is_undone_byte_for_byte(
+    repository: RegisteredRepository, server: Server
+) -> None:
     path = Path((await repository.add(branch="topic"))["path"])
     repository.repo.write(".git/info/exclude", "ignored\n")
     repository.repo.commit("own", cwd=path)
@@ -246,27 +260,29 @@ async def test_forced_removal_is_undone_byte_for_byte(repository: House, server:
     (path / "empty").mkdir()
     admin = repository.repo.git_dir / "worktrees" / "topic"
     status = repository.repo.git("status", "--porcelain=v2", "--branch", cwd=path)
-    tree, known = contents(path), contents(admin)
+    tree, known = directory_contents(path), directory_contents(admin)
 
     removed = await repository.remove("topic", force=True)
     assert not path.exists() and not admin.exists()
-    assert [each["id"] for each in (await repository.look())["trash"]] == [removed["id"]]
+    assert [each["id"] for each in (await repository.get())["trash"]] == [removed["id"]]
     repository.repo.git("branch", "-D", "topic")
     repository.repo.git("reflog", "expire", "--all", "--expire=now")
     repository.repo.git("gc", "-q", "--prune=now")
     await server.restart()
 
     assert (await repository.restore("topic"))["branch"] == "topic"
-    assert contents(path) == tree
-    assert contents(admin) == known
+    assert directory_contents(path) == tree
+    assert directory_contents(admin) == known
     assert repository.repo.git("status", "--porcelain=v2", "--branch", cwd=path) == status
     assert repository.repo.git("show", ":staged", cwd=path) == "staged once"
     repository.repo.git("fsck", "--strict")
-    assert (await repository.look())["trash"] == []
+    assert (await repository.get())["trash"] == []
     assert "refs/bullpen" not in repository.repo.git("for-each-ref")
 
 
-async def test_an_obstacle_to_a_restore_is_named_and_nothing_is_moved(repository: House) -> None:
+async def test_an_obstacle_to_a_restore_is_named_and_nothing_is_moved(
+    repository: RegisteredRepository,
+) -> None:
     path = Path((await repository.add(branch="topic"))["path"])
     await repository.remove("topic")
     path.mkdir(parents=True)
@@ -279,7 +295,9 @@ async def test_an_obstacle_to_a_restore_is_named_and_nothing_is_moved(repository
     await repository.restore("topic", 404)
 
 
-async def test_the_id_selects_one_of_two_removed_worktrees_with_one_name(repository: House) -> None:
+async def test_the_id_selects_one_of_two_removed_worktrees_with_one_name(
+    repository: RegisteredRepository,
+) -> None:
     await repository.add(branch="one", name="spot")
     first = await repository.remove("spot")
     await repository.add(branch="two", name="spot")
@@ -288,7 +306,7 @@ async def test_the_id_selects_one_of_two_removed_worktrees_with_one_name(reposit
 
 
 async def test_the_trash_is_emptied_after_seven_days_and_not_before(
-    repository: House, server: Server
+    repository: RegisteredRepository, server: Server
 ) -> None:
     await repository.add(branch="old")
     await repository.add(branch="fresh")
@@ -301,7 +319,7 @@ async def test_the_trash_is_emptied_after_seven_days_and_not_before(
     async with asyncio.timeout(30):
         while record.parent.exists():
             await asyncio.sleep(0.02)
-    assert [each["id"] for each in (await repository.look())["trash"]] == [fresh]
+    assert [each["id"] for each in (await repository.get())["trash"]] == [fresh]
     async with asyncio.timeout(30):
         while old in repository.repo.git("for-each-ref"):
             await asyncio.sleep(0.02)
@@ -309,7 +327,7 @@ async def test_the_trash_is_emptied_after_seven_days_and_not_before(
 
 
 async def test_cleanup_runs_before_removal_and_its_failure_keeps_the_worktree(
-    repository: House, tmp_path: Path
+    repository: RegisteredRepository, tmp_path: Path
 ) -> None:
     path = Path((await repository.add(branch="topic"))["path"])
     await repository.set(cleanup=f"pwd > {tmp_path}/seen; exit 1")
@@ -321,7 +339,9 @@ async def test_cleanup_runs_before_removal_and_its_failure_keeps_the_worktree(
     assert not path.exists()
 
 
-async def test_a_worktree_with_a_running_worker_is_not_removed(repository: House, server: Server) -> None:
+async def test_a_worktree_with_a_running_worker_is_not_removed(
+    repository: RegisteredRepository, server: Server
+) -> None:
     created = await repository.add(branch="topic")
     session = await server.new_session(repoId=repository.id, worktreeId="topic", locationPath=None)
     terminal = await server.new_terminal(session["id"])
@@ -333,7 +353,7 @@ async def test_a_worktree_with_a_running_worker_is_not_removed(repository: House
 
 
 async def test_a_worktree_with_a_worker_of_a_session_in_another_directory_is_not_removed(
-    repository: House, server: Server
+    repository: RegisteredRepository, server: Server
 ) -> None:
     path = Path((await repository.add(branch="topic"))["path"])
     (path / "inner").mkdir()
@@ -348,7 +368,7 @@ async def test_a_worktree_with_a_worker_of_a_session_in_another_directory_is_not
 
 
 async def test_a_worktree_in_which_a_worker_started_during_its_cleanup_is_not_removed(
-    repository: House, server: Server
+    repository: RegisteredRepository, server: Server
 ) -> None:
     path = Path((await repository.add(branch="topic"))["path"])
     await repository.set(cleanup="touch cleaning; until [ -e go ]; do sleep 0.02; done")
@@ -363,14 +383,14 @@ async def test_a_worktree_in_which_a_worker_started_during_its_cleanup_is_not_re
     assert path.is_dir()
 
 
-async def test_the_repositorys_own_directory_is_never_removed(repository: House) -> None:
+async def test_the_repositorys_own_directory_is_never_removed(repository: RegisteredRepository) -> None:
     await repository.remove("main", 409, force=True)
     assert (repository.repo.path / "readme.txt").exists()
 
 
 @pytest.mark.parametrize("victim", ["outside", "repo", "plain"])
 async def test_a_worktree_whose_git_file_names_another_directory_is_not_removed(
-    repository: House, tmp_path: Path, workspace: Path, victim: str
+    repository: RegisteredRepository, tmp_path: Path, workspace: Path, victim: str
 ) -> None:
     """An agent can write `.git/worktrees/topic/gitdir`, and name the home directory in it."""
     await repository.add(branch="topic")
@@ -390,16 +410,16 @@ async def test_a_trash_on_another_disk_gets_a_complete_copy(workspace: Path) -> 
     server = Server(home, workspace)
     await server.start()
     try:
-        repository = await House.register(server, Repo(workspace / "repo"))
+        repository = await RegisteredRepository.register(server, Repo(workspace / "repo"))
         path = Path((await repository.add(branch="topic"))["path"])
         (path / "untracked").write_text("x")
         (path / "link").symlink_to("nowhere")
         os.mkfifo(path / "fifo")
-        before = contents(path)
+        before = directory_contents(path)
         await repository.remove("topic", force=True)
         assert not path.exists()
         await repository.restore("topic")
-        assert contents(path) == before
+        assert directory_contents(path) == before
     finally:
         await server.close()
         import shutil
@@ -412,7 +432,7 @@ async def test_a_trash_on_another_disk_gets_a_complete_copy(workspace: Path) -> 
 
 
 async def test_settings_of_a_repository_are_kept_and_its_environment_values_are_not_shown(
-    repository: House, server: Server
+    repository: RegisteredRepository, server: Server
 ) -> None:
     shown = await repository.set(
         env={"KEY": "sekret", "OTHER": "x"}, setup="make", agentId="demo", name="site"
@@ -431,7 +451,9 @@ async def test_settings_of_a_repository_are_kept_and_its_environment_values_are_
     await server.call("PATCH", f"/api/repositories/{repository.id}", 404, json={"agentId": "unknown"})
 
 
-async def test_concurrent_changes_of_a_repository_are_all_kept(repository: House, server: Server) -> None:
+async def test_concurrent_changes_of_a_repository_are_all_kept(
+    repository: RegisteredRepository, server: Server
+) -> None:
     changes: list[dict[str, Any]] = [{"env": {f"KEY_{n}": "x"}} for n in range(8)]
     changes += [{"queue": {"delay_seconds": 5}}, {"queue": {"max_size": 3}}, {"setup": "make"}]
     await asyncio.gather(*(repository.set(**change) for change in changes))
@@ -443,7 +465,7 @@ async def test_concurrent_changes_of_a_repository_are_all_kept(repository: House
 
 
 async def test_sessions_use_the_default_agent_and_environment_of_their_repository(
-    repository: House, server: Server
+    repository: RegisteredRepository, server: Server
 ) -> None:
     await repository.set(agentId="demo", env={"COLOUR": "green"})
     session = await server.new_session(repoId=repository.id, locationPath=None)

@@ -8,19 +8,26 @@ import pytest
 
 from bullpen.domain.conversation import AgentMessage, AgentThought
 from bullpen.domain.events import FACTS
-from support.transcripts import TRANSCRIPTS, Replay, agent_of, entries, golden, transcripts
+from support.transcripts import (
+    TRANSCRIPTS,
+    TranscriptReplay,
+    agent_definition_of,
+    golden_text,
+    read_entries,
+    transcript_names,
+)
 
-NAMES = transcripts()
+NAMES = transcript_names()
 
 
-def replayed(name: str) -> Replay:
-    replay = Replay(agent_of(name))
+def replayed(name: str) -> TranscriptReplay:
+    replay = TranscriptReplay(agent_definition_of(name))
     replay.play(name)
     return replay
 
 
 def messages(name: str) -> list[dict[str, Any]]:
-    return [entry["msg"] for entry in entries(name) if entry["dir"] == "a2c"]
+    return [entry["msg"] for entry in read_entries(name) if entry["dir"] == "a2c"]
 
 
 def updates(name: str, kind: str) -> list[dict[str, Any]]:
@@ -34,7 +41,7 @@ def test_there_are_transcripts_of_three_agents() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_transcript_gives_the_facts_that_were_reviewed(name: str) -> None:
-    assert golden(replayed(name).said) == (TRANSCRIPTS / f"{name}.facts").read_text()
+    assert golden_text(replayed(name).facts) == (TRANSCRIPTS / f"{name}.facts").read_text()
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -56,7 +63,7 @@ def test_text_is_joined_without_losing_a_character(
     name: str, kind: str, fact: type[AgentMessage] | type[AgentThought]
 ) -> None:
     expected = "".join(update["content"]["text"] for update in updates(name, kind))
-    pieces = [each for each in replayed(name).said if isinstance(each, fact)]
+    pieces = [each for each in replayed(name).facts if isinstance(each, fact)]
     assert "".join(piece.text for piece in pieces) == expected
     assert not pieces or not pieces[-1].partial
 
@@ -64,7 +71,7 @@ def test_text_is_joined_without_losing_a_character(
 @pytest.mark.parametrize("name", [name for name in NAMES if not name.endswith(".load")])
 def test_tool_calls_are_kept_in_the_agents_own_words(name: str) -> None:
     for kind in ("tool_call", "tool_call_update"):
-        kept = [fact.to_data() for fact in replayed(name).said if fact.type == kind]
+        kept = [fact.to_data() for fact in replayed(name).facts if fact.type == kind]
         assert [call for call in kept if "sessionUpdate" in call] == updates(name, kind)
 
 
@@ -80,7 +87,7 @@ def test_nothing_is_left_open_at_the_end(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_facts_are_read_back_from_their_stored_form(name: str) -> None:
-    for fact in replayed(name).said:
+    for fact in replayed(name).facts:
         stored = json.loads(json.dumps(fact.to_data()))
         assert FACTS[fact.type].from_data(stored) == fact
 
@@ -91,7 +98,7 @@ def test_loaded_history_is_ignored() -> None:
 
 
 def test_a_session_that_could_not_be_loaded_has_the_error_of_the_agent() -> None:
-    refused = [fact.to_data() for fact in replayed("gemini.load").said if "error" in fact.to_data()]
+    refused = [fact.to_data() for fact in replayed("gemini.load").facts if "error" in fact.to_data()]
     assert refused[0]["method"] == "session/load"
     assert refused[0]["error"]["data"] == {"details": "No previous sessions found for this project."}
     assert refused[-1]["stopReason"] == "error"

@@ -7,7 +7,7 @@ import pytest
 
 from bullpen.sandbox.files import WorkspaceFiles
 from bullpen.workers.changes import WorkspaceChanges, read_changes
-from support.boundary import OneRoot
+from support.boundary import SingleRootBoundary
 from support.repositories import Repo
 
 KEY = "".join(f"line {number} of a private key\n" for number in range(50))
@@ -27,7 +27,7 @@ class HomeRepository(Repo):
         self.commit("home")
 
     async def changes(self, *, secrets: bool = False) -> WorkspaceChanges:
-        boundary = OneRoot(self.path, [self.data], [self.path])
+        boundary = SingleRootBoundary(self.path, [self.data], [self.path])
         return await read_changes(WorkspaceFiles(str(self.path), boundary, secrets=secrets))
 
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from bullpen.workers.ghostty import CONTINUATION_MAX_BYTES, EmulatedTerminal
 from bullpen.workers.screen import SAVE_BYTES, QueryReply, ScreenPosition
-from support.screens import ShownScreen
+from support.inspectable_screen import InspectableScreen
 
 COLS, ROWS = 20, 5
 
@@ -42,8 +42,8 @@ class MemoryRecording:
         return (size for size in self.resized if size[0] >= after)
 
 
-def open_screen(recording: MemoryRecording, directory: Path, answered: int = 0) -> ShownScreen:
-    return ShownScreen(recording, directory, COLS, ROWS, answered=answered)
+def open_screen(recording: MemoryRecording, directory: Path, answered: int = 0) -> InspectableScreen:
+    return InspectableScreen(recording, directory, COLS, ROWS, answered=answered)
 
 
 # Following the recording
@@ -297,7 +297,7 @@ def test_use_of_one_screen_by_two_threads_is_detected(tmp_path: Path) -> None:
         assert may_leave.wait(10)
         yield
 
-    screen = ShownScreen(MemoryRecording(b"hello"), tmp_path, COLS, ROWS, guard=slow_guard)
+    screen = InspectableScreen(MemoryRecording(b"hello"), tmp_path, COLS, ROWS, guard=slow_guard)
     thread = threading.Thread(target=screen.advance, args=(5,))
     thread.start()
     assert entered.wait(10)

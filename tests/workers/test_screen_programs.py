@@ -15,7 +15,7 @@ from typing import Any, Self
 import pytest
 
 from bullpen.workers.ghostty import EmulatedTerminal
-from support.screens import ShownScreen
+from support.inspectable_screen import InspectableScreen
 
 COLS, ROWS = 80, 24
 TIMEOUT_SECONDS = 60
@@ -28,7 +28,7 @@ class PtyProgram:
     def __init__(self, argv: list[str], directory: Path) -> None:
         self.data = b""
         self.start = 0
-        self.screen = ShownScreen(self, directory / "screens", COLS, ROWS)
+        self.screen = InspectableScreen(self, directory / "screens", COLS, ROWS)
         self._master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLS, 0, 0))
         self._process = subprocess.Popen(
@@ -69,7 +69,7 @@ class PtyProgram:
     def type(self, keys: bytes) -> None:
         os.write(self._master, keys)
 
-    def wait_until(self, reached: Callable[[ShownScreen], bool]) -> ShownScreen:
+    def wait_until(self, reached: Callable[[InspectableScreen], bool]) -> InspectableScreen:
         """Read output and answer queries until `reached` is true of the screen."""
         deadline = time.monotonic() + TIMEOUT_SECONDS
         while not reached(self.screen):
@@ -83,7 +83,7 @@ class PtyProgram:
                 os.write(self._master, reply.data)
         return self.screen
 
-    def wait_for_text(self, text: str) -> ShownScreen:
+    def wait_for_text(self, text: str) -> InspectableScreen:
         return self.wait_until(lambda screen: text in screen.text())
 
 

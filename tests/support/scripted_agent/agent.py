@@ -1,16 +1,16 @@
-"""The scripted agent's requests and turns: what it does by itself, and when the script takes over."""
+"""Handle the requests and turns of the scripted agent: by default, or with the steps of its script."""
 
 import asyncio
 import os
 import signal
 from typing import Any
 
+from .connection import AgentConnection, Cancelled, RpcError, Turn
 from .journal import Journal, message_of, prompt_text
-from .script import Manners, Step, read_steps
+from .script import AgentBehavior, Step, read_steps
 from .steps import Steps
-from .wire import Cancelled, RpcError, Turn, Wire
 
-GOOD_AGENT: dict[str, Any] = {
+INITIALIZE_RESULT: dict[str, Any] = {
     "protocolVersion": 1,
     "agentInfo": {"name": "scripted", "version": "1"},
     "authMethods": [],
@@ -23,94 +23,98 @@ GOOD_AGENT: dict[str, Any] = {
 
 
 class ScriptedAgent:
+    """Runs the script; `_turns` are the prompts that are being handled, the oldest first."""
+
     def __init__(self, script: dict[str, Any], journal: Journal) -> None:
         self._script = script
-        self._manners = Manners(**script.get("agent", {}))
-        self._wire = Wire(journal, self._manners)
-        self._steps = Steps(self._wire, self._manners, journal)
+        self._behavior = AgentBehavior(**script.get("agent", {}))
+        self._connection = AgentConnection(journal, self._behavior)
+        self._steps = Steps(self._connection, self._behavior, journal)
         self._turns: list[Turn] = []
         self._idle = asyncio.Event()
         self._idle.set()
         self._prompts = 0
 
     async def run(self) -> None:
-        """Until its input ends, or the script ends it."""
-        if self._manners.ignore_term:
+        """Handle requests until the input or the script ends the process."""
+        if self._behavior.ignore_term:
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
             signal.signal(signal.SIGHUP, signal.SIG_IGN)
         await self._steps.perform(read_steps(self._script.get("start", [])), Turn({"method": "start"}))
         async with asyncio.TaskGroup() as tasks:
-            async for message in self._wire.messages():
+            async for message in self._connection.messages():
                 if message["method"] == "session/cancel":
                     for turn in self._turns:
                         turn.cancelled.set()
                 elif "id" in message:
                     tasks.create_task(self._handle(Turn(message)))
-            self._wire.journal.write("note", b"end of input")
-            if self._manners.ignore_eof:
+            self._connection.journal.write("note", b"end of input")
+            if self._behavior.ignore_eof:
                 await asyncio.Event().wait()
             os._exit(0)
 
     async def _handle(self, turn: Turn) -> None:
-        """One request, from its arrival to its answer and what comes after it."""
+        """Handle one request, with the steps that follow its answer."""
         try:
             if turn.method == "session/prompt":
                 await self._handle_prompt(turn)
             elif turn.method in self._script.get("on", {}):
                 await self._steps.perform(read_steps(self._script["on"][turn.method]), turn)
             else:
-                await self._do_as_usual(turn)
+                await self._handle_by_default(turn)
         except RpcError as error:
-            self._wire.answer(turn, error=error.error)
+            self._connection.answer(turn, error=error.error)
 
-    async def _do_as_usual(self, turn: Turn) -> None:
+    async def _handle_by_default(self, turn: Turn) -> None:
         params = turn.request.get("params") or {}
         match turn.method:
             case "initialize":
-                self._wire.answer(turn, GOOD_AGENT | self._manners.initialize)
+                self._connection.answer(turn, INITIALIZE_RESULT | self._behavior.initialize)
             case "session/new":
-                self._enter(f"scripted-{os.getpid()}", params)
-                await self._steps.perform(read_steps(self._manners.early), turn)
-                self._wire.answer(turn, {"sessionId": self._wire.session_id} | self._manners.session)
+                self._open_session(f"scripted-{os.getpid()}", params)
+                await self._steps.perform(read_steps(self._behavior.early), turn)
+                self._connection.answer(
+                    turn, {"sessionId": self._connection.session_id} | self._behavior.session
+                )
             case "session/load" | "session/resume":
-                self._enter(params["sessionId"], params)
-                if self._manners.replay == "both" or turn.method.endswith(self._manners.replay):
+                self._open_session(params["sessionId"], params)
+                if self._behavior.replay == "both" or turn.method.endswith(self._behavior.replay):
                     self._repeat_history()
-                self._wire.answer(turn, self._manners.session)
+                self._connection.answer(turn, self._behavior.session)
             case "session/set_mode" | "session/set_model" | "authenticate" | "session/close":
-                self._wire.answer(turn, {})
+                self._connection.answer(turn, {})
             case "session/set_config_option":
                 option = {"id": params["configId"], "currentValue": params["value"]}
-                self._wire.answer(turn, {"configOptions": [option]})
+                self._connection.answer(turn, {"configOptions": [option]})
             case _:
                 raise RpcError(-32601, f"no method {turn.method}")
 
-    def _enter(self, session_id: str, params: dict[str, Any]) -> None:
-        self._wire.session_id = session_id
+    def _open_session(self, session_id: str, params: dict[str, Any]) -> None:
+        self._connection.session_id = session_id
         self._steps.cwd = params["cwd"]
 
     async def _handle_prompt(self, turn: Turn) -> None:
         steps = self._steps_of(turn)
-        if self._turns and not await self._make_room():
+        if self._turns and not await self._end_other_turns():
             return
         self._turns.append(turn)
         self._idle.clear()
         try:
             await self._steps.perform(steps, turn)
-            self._wire.answer(turn, {"stopReason": "end_turn"})
+            self._connection.answer(turn, {"stopReason": "end_turn"})
         except Cancelled:
-            if self._manners.on_cancel == "error":
+            if self._behavior.on_cancel == "error":
                 raise RpcError(-32603, "interrupted") from None
-            self._wire.answer(turn, {"stopReason": "cancelled"})
+            self._connection.answer(turn, {"stopReason": "cancelled"})
         finally:
             self._turns.remove(turn)
             if not self._turns:
                 self._idle.set()
 
-    async def _make_room(self) -> bool:
-        """What happens to a prompt that comes while another runs; whether it is run at all."""
+    async def _end_other_turns(self) -> bool:
+        """Apply `overlap` to a prompt that arrives during a turn; return whether the prompt is run."""
         first = self._turns[0]
-        match self._manners.overlap:
+        match self._behavior.overlap:
             case "refuse":
                 raise RpcError(-32600, "busy")
             case "never":
@@ -118,7 +122,7 @@ class ScriptedAgent:
             case "cancel_first":
                 first.cancelled.set()
             case "fail_first":
-                self._wire.answer(first, error={"code": -32603, "message": "pushed aside"})
+                self._connection.answer(first, error={"code": -32603, "message": "pushed aside"})
                 first.cancelled.set()
         while self._turns:
             await self._idle.wait()
@@ -128,15 +132,15 @@ class ScriptedAgent:
         scripted = self._script.get("prompts", [])
         number, self._prompts = self._prompts, self._prompts + 1
         text = prompt_text(turn.request)
-        said = scripted[number] if number < len(scripted) else text
-        return read_steps(said) or [{"do": "chunk", "text": f"you said: {text}"}]
+        steps = scripted[number] if number < len(scripted) else text
+        return read_steps(steps) or [{"do": "chunk", "text": f"you said: {text}"}]
 
     def _repeat_history(self) -> None:
-        """What an earlier process with this journal was told and said."""
-        for record in self._wire.journal.before:
+        """Send the prompts and updates of earlier processes with this journal."""
+        for record in self._connection.journal.before:
             message = message_of(record)
             if message.get("method") == "session/prompt":
                 content = {"type": "text", "text": prompt_text(message)}
-                self._wire.update({"sessionUpdate": "user_message_chunk", "content": content})
+                self._connection.update({"sessionUpdate": "user_message_chunk", "content": content})
             elif message.get("method") == "session/update":
-                self._wire.update(message["params"]["update"])
+                self._connection.update(message["params"]["update"])

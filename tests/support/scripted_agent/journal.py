@@ -1,4 +1,4 @@
-"""What the scripted agent really got and said: append-only, synced line by line, an oracle for tests."""
+"""The lines that the scripted agent received and sent, in a file that is synced after each line."""
 
 import hashlib
 import json
@@ -9,11 +9,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-HUGE = 1 << 20  # a longer line is journaled by size and hash
+MAX_LINE_BYTES = 1 << 20  # a longer line is recorded by size and hash
 
 
 class Journal:
-    """One JSON a line: `{t, pid, dir: in|out|note, line}`, or `size` and `sha256` in place of a huge line."""
+    """Lines of JSON: `{t, pid, dir: in|out|note, line}`; a very long line has `size` and `sha256` instead.
+
+    `before` has the records of earlier processes with this journal.
+    """
 
     def __init__(self, path: Path) -> None:
         self.before = list(read_journal(path))
@@ -21,7 +24,7 @@ class Journal:
 
     def write(self, direction: str, line: bytes) -> None:
         record: dict[str, Any] = {"t": time.time(), "pid": os.getpid(), "dir": direction}
-        if len(line) > HUGE:
+        if len(line) > MAX_LINE_BYTES:
             record |= {"size": len(line), "sha256": hashlib.sha256(line).hexdigest()}
         else:
             record["line"] = line.decode("utf-8", "surrogateescape")
@@ -30,7 +33,7 @@ class Journal:
 
 
 def read_journal(path: Path) -> Iterator[dict[str, Any]]:
-    """The whole records; the last may be cut off."""
+    """Yield the complete records: a killed agent may have written a part of the last one."""
     if path.exists():
         for line in path.read_bytes().splitlines(keepends=True):
             if line.endswith(b"\n"):
@@ -38,7 +41,7 @@ def read_journal(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def message_of(record: dict[str, Any]) -> dict[str, Any]:
-    """The message a record tells of; empty when it is none."""
+    """Return the message of a record, or {} if its line is not a message."""
     try:
         message = json.loads(record.get("line", ""))
     except ValueError:
@@ -47,9 +50,9 @@ def message_of(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def prompts_in(path: Path) -> list[str]:
-    """The texts of all prompts the agent got, in order, each as often as it got it."""
-    got = [message_of(record) for record in read_journal(path) if record["dir"] == "in"]
-    return [prompt_text(message) for message in got if message.get("method") == "session/prompt"]
+    """Return the texts of all prompts that the agent received, in order, with repetitions."""
+    received = [message_of(record) for record in read_journal(path) if record["dir"] == "in"]
+    return [prompt_text(message) for message in received if message.get("method") == "session/prompt"]
 
 
 def prompt_text(message: dict[str, Any]) -> str:
@@ -57,6 +60,6 @@ def prompt_text(message: dict[str, Any]) -> str:
 
 
 def streamed_in(records: list[dict[str, Any]]) -> list[int]:
-    """The numbers that were streamed, in order."""
-    said = (record.get("line", "") for record in records if record["dir"] == "out")
-    return [int(number) for line in said for number in re.findall(r'"<(\d+)>', line)]
+    """Return the numbers that `stream` steps sent, in order."""
+    sent = (record.get("line", "") for record in records if record["dir"] == "out")
+    return [int(number) for line in sent for number in re.findall(r'"<(\d+)>', line)]

@@ -1,4 +1,4 @@
-"""The language of scripts: steps, and how an agent behaves where real ones differ."""
+"""Read scripts: steps, and the behavior in which real agents differ."""
 
 import json
 import re
@@ -15,18 +15,21 @@ _NAMED = re.compile(r"\w+=")
 
 
 @dataclass
-class Manners:
-    ids: str = "numbers"  # of its own requests: numbers from 0, or uuid
-    answer_ids: str = "same"  # how it gives ours back: same, text, none
+class AgentBehavior:
+    """How the agent behaves; the defaults are those of a correct agent."""
+
+    ids: str = "numbers"  # ids of its requests: numbers (from 0) or uuid
+    answer_ids: str = "same"  # ids of its answers: same, text, none
     message_ids: bool = False
-    overlap: str = "queue"  # a second prompt is: queue, refuse, cancel_first, fail_first, never (answered)
-    on_cancel: str = "cancelled"  # or error, or ignore
-    replay: str = "load"  # what is repeated: load, both (resume too), none
+    # A prompt during a turn: queue, refuse, cancel_first, fail_first, never (answered).
+    overlap: str = "queue"
+    on_cancel: str = "cancelled"  # answer to a cancelled prompt: cancelled, error, ignore (the cancel)
+    replay: str = "load"  # methods that repeat the history: load, both (load and resume), none
     ignore_eof: bool = False
     ignore_term: bool = False
-    initialize: dict[str, Any] = field(default_factory=dict)  # added to the answer
-    session: dict[str, Any] = field(default_factory=dict)  # added to the answer to session/new
-    early: list[Any] = field(default_factory=list)  # steps before session/new is answered
+    initialize: dict[str, Any] = field(default_factory=dict)  # added to the result of initialize
+    session: dict[str, Any] = field(default_factory=dict)  # added to the result of session/new
+    early: list[Any] = field(default_factory=list)  # steps before the answer to session/new
 
 
 def read_script(path: Path | None) -> dict[str, Any]:
@@ -36,15 +39,15 @@ def read_script(path: Path | None) -> dict[str, Any]:
     return tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
 
 
-def read_steps(said: str | list[Any]) -> list[Step]:
-    """Steps from a list of objects and texts, or from the directives in a prompt."""
-    if isinstance(said, str):
-        said = _DIRECTIVE.findall(said)
-    return [read_step(step) if isinstance(step, str) else step for step in said]
+def read_steps(source: str | list[Any]) -> list[Step]:
+    """Return the steps of a list of objects and texts, or of the directives in a prompt."""
+    if isinstance(source, str):
+        source = _DIRECTIVE.findall(source)
+    return [read_step(step) if isinstance(step, str) else step for step in source]
 
 
 def read_step(text: str) -> Step:
-    """`stream n=3 delay=0.1` as an object; the words without `=` are its text."""
+    """Parse a step such as `stream n=3 delay=0.1`; the words without `=` are its `text`."""
     name, *words = shlex.split(text)
     named = dict(word.split("=", 1) for word in words if _NAMED.match(word))
     rest = " ".join(word for word in words if not _NAMED.match(word))

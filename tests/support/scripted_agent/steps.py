@@ -1,4 +1,4 @@
-"""Everything a script can let the agent say, want, and do wrong: each `do_…` is a step."""
+"""The steps of scripts: each method `do_…` sends updates, makes a request, or violates the protocol."""
 
 import asyncio
 import json
@@ -8,9 +8,9 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
+from .connection import AgentConnection, Cancelled, Json, RpcError, Turn, write_fully
 from .journal import Journal, streamed_in
-from .script import Manners, Step
-from .wire import Cancelled, Json, RpcError, Turn, Wire, put
+from .script import AgentBehavior, Step
 
 OPTIONS = [
     {"optionId": "yes", "name": "Allow", "kind": "allow_once"},
@@ -20,72 +20,76 @@ OPTIONS = [
 
 
 class Steps:
-    def __init__(self, wire: Wire, manners: Manners, journal: Journal) -> None:
+    """Performs steps: `{"do": "chunk", …}` calls `do_chunk` with the other keys as arguments."""
+
+    def __init__(self, connection: AgentConnection, behavior: AgentBehavior, journal: Journal) -> None:
         self.cwd = "."
-        self._wire = wire
-        self._manners = manners
+        self._connection = connection
+        self._behavior = behavior
         self._journal = journal
         self._number = max(streamed_in(journal.before), default=-1) + 1
 
     async def perform(self, steps: list[Step], turn: Turn) -> None:
         for step in steps:
-            self._heed(turn)
+            self._check_cancelled(turn)
             action: Callable[..., Any] = getattr(self, f"do_{step['do']}")
             await action(turn, **{key: value for key, value in step.items() if key != "do"})
-        self._heed(turn)
+        self._check_cancelled(turn)
 
-    def _heed(self, turn: Turn) -> None:
-        if turn.cancelled.is_set() and self._manners.on_cancel != "ignore":
+    def _check_cancelled(self, turn: Turn) -> None:
+        if turn.cancelled.is_set() and self._behavior.on_cancel != "ignore":
             raise Cancelled
 
-    # What it says.
+    # Updates and notifications.
 
     async def do_chunk(
         self, turn: Turn, text: str, kind: str = "agent_message", id: str | None = None
     ) -> None:
         update: Json = {"sessionUpdate": f"{kind}_chunk", "content": {"type": "text", "text": text}}
-        if id or self._manners.message_ids:
+        if id or self._behavior.message_ids:
             update["messageId"] = id or f"message-{turn.id}"
-        self._wire.update(update)
+        self._connection.update(update)
 
     async def do_thought(self, turn: Turn, text: str) -> None:
         await self.do_chunk(turn, text, "agent_thought")
 
     async def do_stream(self, turn: Turn, n: int, delay: float = 0, size: int = 0) -> None:
-        """Numbered chunks; the numbers go on over turns, and over processes with one journal."""
+        """Send numbered chunks. The numbers continue over turns, and over processes with the same journal."""
         for _ in range(n):
-            self._heed(turn)
+            self._check_cancelled(turn)
             await self.do_chunk(turn, f"<{self._number}>".ljust(size, "."))
             self._number += 1
             await asyncio.sleep(delay)
 
     async def do_update(self, turn: Turn, update: Json, session: str | None = None) -> None:
-        self._wire.update(update, session)
+        self._connection.update(update, session)
 
     async def do_notify(self, turn: Turn, method: str, params: Any = None) -> None:
-        self._wire.say({"jsonrpc": "2.0", "method": method, "params": params})
+        self._connection.send({"jsonrpc": "2.0", "method": method, "params": params})
 
     async def do_plan(self, turn: Turn, text: str = "one two") -> None:
         entries = [{"content": word, "priority": "medium", "status": "pending"} for word in text.split()]
-        self._wire.update({"sessionUpdate": "plan", "entries": entries})
+        self._connection.update({"sessionUpdate": "plan", "entries": entries})
 
     async def do_tool(self, turn: Turn, **call: Any) -> None:
-        """A whole tool call; with a status it is only announced."""
+        """Send a tool call and its completion; a call with a status is not completed."""
         call = {"toolCallId": f"call-{uuid.uuid4().hex[:8]}", "title": "work", "kind": "other"} | call
-        self._wire.update({"sessionUpdate": "tool_call", **call})
+        self._connection.update({"sessionUpdate": "tool_call", **call})
         if "status" not in call:
             id = call["toolCallId"]
-            self._wire.update({"sessionUpdate": "tool_call_update", "toolCallId": id, "status": "completed"})
+            self._connection.update(
+                {"sessionUpdate": "tool_call_update", "toolCallId": id, "status": "completed"}
+            )
 
     async def do_tool_update(self, turn: Turn, **call: Any) -> None:
-        self._wire.update({"sessionUpdate": "tool_call_update", **call})
+        self._connection.update({"sessionUpdate": "tool_call_update", **call})
 
-    # What it wants.
+    # Requests to the client.
 
     async def do_ask(self, turn: Turn, method: str, params: Json | None = None, wait: bool = True) -> Any:
-        """Any request; the answer is in the journal."""
-        future = self._wire.ask(method, {"sessionId": self._wire.session_id} | (params or {}))
-        return await self._wire.until(future, turn) if wait else None
+        """Make any request. The journal has its answer."""
+        future = self._connection.request(method, {"sessionId": self._connection.session_id} | (params or {}))
+        return await self._connection.wait_for(future, turn) if wait else None
 
     async def do_permission(
         self,
@@ -96,10 +100,10 @@ class Steps:
         wait: bool = True,
         options: list[Json] | None = None,
     ) -> None:
-        """Asks; does the call when it is allowed, fails it when it is not."""
+        """Request a permission for a tool call; complete the call if it is allowed, else fail it."""
         call = {"toolCallId": id or f"call-{uuid.uuid4().hex[:8]}", "title": title, "kind": "execute"}
         if announce:
-            self._wire.update({"sessionUpdate": "tool_call", **call, "status": "pending"})
+            self._connection.update({"sessionUpdate": "tool_call", **call, "status": "pending"})
         params = {"toolCall": call, "options": OPTIONS if options is None else options}
         answer = await self.do_ask(turn, "session/request_permission", params, wait)
         if not wait:
@@ -108,7 +112,7 @@ class Steps:
             raise Cancelled
         status = "failed" if answer["outcome"]["optionId"] == "no" else "completed"
         done = {"toolCallId": call["toolCallId"], "status": status}
-        self._wire.update({"sessionUpdate": "tool_call_update", **done})
+        self._connection.update({"sessionUpdate": "tool_call_update", **done})
 
     async def do_question(self, turn: Turn, text: str = "who?", schema: Json | None = None) -> None:
         form = schema or {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
@@ -126,24 +130,26 @@ class Steps:
             await self.do_ask(turn, "fs/write_text_file", params)
 
     async def do_terminal(self, turn: Turn, text: str, kill: bool = False, release: bool = True) -> None:
-        """A command in a terminal of the client, shown in a tool call."""
+        """Run a command in a terminal of the client, shown in a tool call."""
         params = {"command": "/bin/sh", "args": ["-c", text], "cwd": self.cwd}
         made = await self.do_ask(turn, "terminal/create", params)
         terminal = {"terminalId": made["terminalId"]}
         call = {"toolCallId": f"call-{made['terminalId']}", "title": text, "kind": "execute"}
         content = [{"type": "terminal", **terminal}]
-        self._wire.update({"sessionUpdate": "tool_call", **call, "status": "in_progress", "content": content})
+        self._connection.update(
+            {"sessionUpdate": "tool_call", **call, "status": "in_progress", "content": content}
+        )
         if kill:
             await self.do_ask(turn, "terminal/kill", terminal)
         ended = await self.do_ask(turn, "terminal/wait_for_exit", terminal)
-        said = await self.do_ask(turn, "terminal/output", terminal)
+        output = await self.do_ask(turn, "terminal/output", terminal)
         if release:
             await self.do_ask(turn, "terminal/release", terminal)
         done = {"toolCallId": call["toolCallId"], "status": "completed"}
-        self._wire.update({"sessionUpdate": "tool_call_update", **done})
-        await self.do_chunk(turn, f"exit {ended.get('exitCode')} said {said['output']!r}")
+        self._connection.update({"sessionUpdate": "tool_call_update", **done})
+        await self.do_chunk(turn, f"exit {ended.get('exitCode')} said {output['output']!r}")
 
-    # How it waits, answers and misbehaves.
+    # Waiting, answering, and violations of the protocol.
 
     async def do_sleep(self, turn: Turn, text: str = "0.1") -> None:
         try:
@@ -153,7 +159,7 @@ class Steps:
             pass
 
     async def do_wait_for(self, turn: Turn, text: str) -> None:
-        """Until a test has made this file."""
+        """Wait until the test has created this file."""
         while not os.path.exists(text):
             await asyncio.sleep(0.01)
 
@@ -161,42 +167,42 @@ class Steps:
         await turn.cancelled.wait()
 
     async def do_answer(self, turn: Turn, result: Any = None, twice: bool = False) -> None:
-        """Answers now; steps after this one come after the answer."""
-        self._wire.answer(turn, {} if result is None else result)
+        """Answer now; the following steps run after the answer."""
+        self._connection.answer(turn, {} if result is None else result)
         if twice:
             turn.answered = False
-            self._wire.answer(turn, {} if result is None else result)
+            self._connection.answer(turn, {} if result is None else result)
 
     async def do_error(self, turn: Turn, code: int = -32603, text: str = "failed", data: Any = None) -> None:
         raise RpcError(code, text, data)
 
     async def do_silent(self, turn: Turn) -> None:
-        """Never answers."""
+        """Never answer the request."""
         turn.answered = True
 
     async def do_garbage(self, turn: Turn, text: str = "npm warn: this is no JSON") -> None:
-        self._wire.write(text.encode("utf-8", "surrogateescape") + b"\n")
+        self._connection.write(text.encode("utf-8", "surrogateescape") + b"\n")
 
     async def do_bytes(self, turn: Turn, text: str) -> None:
-        """Raw bytes in hex, without a newline."""
-        self._wire.write(bytes.fromhex(text))
+        """Write raw bytes, given in hex, without a newline."""
+        self._connection.write(bytes.fromhex(text))
 
     async def do_huge(self, turn: Turn, size: int, message: bool = False) -> None:
-        """A line of a size, of no meaning or in the text of a chunk."""
+        """Send a very long line: not JSON, or a chunk with a very long text."""
         if message:
             await self.do_chunk(turn, "x" * size)
         else:
-            self._wire.write(b"x" * size + b"\n")
+            self._connection.write(b"x" * size + b"\n")
 
     async def do_slices(self, turn: Turn, text: str, delay: float = 0.01) -> None:
-        """A chunk whose line comes in pieces that end in the middle of letters."""
+        """Write the line of a chunk in pieces of 7 bytes, which split multibyte characters."""
         update = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": text}}
-        params = {"sessionId": self._wire.session_id, "update": update}
-        said = {"jsonrpc": "2.0", "method": "session/update", "params": params}
-        line = json.dumps(said, ensure_ascii=False).encode() + b"\n"
+        params = {"sessionId": self._connection.session_id, "update": update}
+        message = {"jsonrpc": "2.0", "method": "session/update", "params": params}
+        line = json.dumps(message, ensure_ascii=False).encode() + b"\n"
         self._journal.write("out", line)
         for start in range(0, len(line), 7):
-            put(line[start : start + 7])
+            write_fully(line[start : start + 7])
             await asyncio.sleep(delay)
 
     async def do_stderr(self, turn: Turn, text: str = "something is wrong", times: int = 1) -> None:
@@ -218,7 +224,7 @@ class Steps:
         os.close(1)
 
     async def do_orphan(self, turn: Turn, text: str = "sleep 1000") -> None:
-        """Leaves a process behind in a session of its own."""
+        """Start a process in its own process session, which outlives the agent."""
         shell = ["/bin/sh", "-c", f"exec {text}"]
         devnull = asyncio.subprocess.DEVNULL
         await asyncio.create_subprocess_exec(

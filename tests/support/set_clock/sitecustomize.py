@@ -1,7 +1,7 @@
-"""Sets the clock of a Python process: whatever asks for the time gets it shifted by the seconds in a file.
+"""Shift the wall clock of a Python process by the number of seconds in the file that SET_CLOCK names.
 
-Python runs this at its start when the directory is on PYTHONPATH. Only the wall clock is shifted, as when a
-person or a time server sets it: the monotonic clock never is.
+Python runs this module at its start if the directory is in PYTHONPATH. The monotonic clock is not shifted, as
+when a user or a time server sets the clock.
 """
 
 import os
@@ -11,8 +11,7 @@ _file = os.environ.get("SET_CLOCK")
 _time, _time_ns = time.time, time.time_ns
 
 
-def _shift() -> int:
-    """In nanoseconds."""
+def _shift_ns() -> int:
     try:
         with open(_file or os.devnull) as file:
             return int(file.read() or 0) * 10**9
@@ -21,5 +20,5 @@ def _shift() -> int:
 
 
 if _file:
-    time.time = lambda: _time() + _shift() / 1e9
-    time.time_ns = lambda: _time_ns() + _shift()
+    time.time = lambda: _time() + _shift_ns() / 1e9
+    time.time_ns = lambda: _time_ns() + _shift_ns()

@@ -1,10 +1,10 @@
-"""A stand-in for a model on loopback: real agents do real turns with it, without an account or a network.
+"""A stub of a model's HTTP API on loopback: real agents run turns with it, without an account or a network.
 
-A test says beforehand what the model answers to a prompt, holds an answer in the middle of its stream for as
-long as it likes, and reads in the model's own log what agents asked.
+A test sets the answers to a prompt, can pause an answer in the middle of its stream, and reads the requests
+of agents in the log of the model.
 """
 
-from .answers import Answer, Hold, Say, Shell, Write
-from .model import Asked, StubModel
+from .answer_parts import Answer, Pause, ShellTool, Text, WriteTool
+from .model import LoggedRequest, StubModel
 
-__all__ = ["Answer", "Asked", "Hold", "Say", "Shell", "StubModel", "Write"]
+__all__ = ["Answer", "LoggedRequest", "Pause", "ShellTool", "StubModel", "Text", "WriteTool"]

@@ -1,24 +1,24 @@
-"""What the three ways of speaking to a model have in common."""
+"""The interface of the three protocols by which agents call models."""
 
 from collections.abc import AsyncIterator
 from typing import Any, Literal, Protocol
 
 from msgspec import Struct
 
-from .answers import Shell, Use, Write
+from .answer_parts import ShellTool, ToolCall, WriteTool
 
 Json = dict[str, Any]
 
 
 class Message(Struct, frozen=True):
-    """One message of a conversation, or one part of it; a tool's is what it came to."""
+    """One message of a conversation, or a part of one. A message of a tool is its result."""
 
     role: Literal["system", "user", "model", "tool"]
     text: str
 
 
 class Request(Struct, frozen=True):
-    """What an agent sent: the conversation so far, and the tools it has."""
+    """A request of an agent: the conversation so far, and the names of its tools."""
 
     messages: list[Message]
     tools: frozenset[str]
@@ -26,19 +26,19 @@ class Request(Struct, frozen=True):
 
 
 class Dialect(Protocol):
-    """Reads requests, and writes answers as the events of a stream or as one object."""
+    """Reads requests, and writes answers as events of a stream or as one object."""
 
     def read(self, path: str, body: Json) -> Request: ...
 
-    def use(self, part: Write | Shell) -> Use: ...
+    def use(self, part: WriteTool | ShellTool) -> ToolCall: ...
 
-    def stream(self, pieces: AsyncIterator[str | Use]) -> AsyncIterator[Json]: ...
+    def stream(self, pieces: AsyncIterator[str | ToolCall]) -> AsyncIterator[Json]: ...
 
     def whole(self, text: str) -> Json: ...
 
 
 def text_of(content: Any) -> str:
-    """The text of a message, which may be in pieces."""
+    """Return the text of a message, whose content may be a list of parts."""
     match content:
         case str(text) | {"text": str(text)}:
             return text

@@ -1,10 +1,10 @@
-"""Gemini's generateContent, as gemini-cli speaks it."""
+"""The protocol generateContent of Gemini, which gemini-cli uses."""
 
 import json
 import uuid
 from collections.abc import AsyncIterator, Iterator
 
-from .answers import Shell, Use, Write
+from .answer_parts import ShellTool, ToolCall, WriteTool
 from .dialect import Json, Message, Request
 
 USAGE = {"promptTokenCount": 100, "candidatesTokenCount": 10, "totalTokenCount": 110}
@@ -17,19 +17,19 @@ class Gemini:
         tools = frozenset(each["name"] for each in declared)
         return Request(messages, tools, path.endswith(":streamGenerateContent"))
 
-    def use(self, part: Write | Shell) -> Use:
+    def use(self, part: WriteTool | ShellTool) -> ToolCall:
         match part:
-            case Write(path, content):
-                return Use("write_file", {"file_path": path, "content": content})
-            case Shell(command):
-                return Use("run_shell_command", {"command": command, "description": "run it"})
+            case WriteTool(path, content):
+                return ToolCall("write_file", {"file_path": path, "content": content})
+            case ShellTool(command):
+                return ToolCall("run_shell_command", {"command": command, "description": "run it"})
 
-    async def stream(self, pieces: AsyncIterator[str | Use]) -> AsyncIterator[Json]:
+    async def stream(self, pieces: AsyncIterator[str | ToolCall]) -> AsyncIterator[Json]:
         async for piece in pieces:
             match piece:
                 case str(text):
                     yield _chunk({"text": text})
-                case Use(tool, arguments):
+                case ToolCall(tool, arguments):
                     call = {"name": tool, "args": arguments, "id": uuid.uuid4().hex}
                     yield _chunk({"functionCall": call})
         yield _chunk({"text": ""}, finish="STOP")

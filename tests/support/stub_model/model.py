@@ -1,4 +1,4 @@
-"""The model itself: what it was told to answer, what it was asked, and the port it listens on."""
+"""The stub model: an HTTP server with prepared answers and a log of requests."""
 
 import asyncio
 import json
@@ -13,8 +13,8 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from .answers import Answer, Hold, Say, Shell, Use, Write, streamed
-from .chat import Chat
+from .answer_parts import Answer, Pause, ShellTool, Text, ToolCall, WriteTool, stream_parts
+from .chat_completions import ChatCompletions
 from .dialect import Dialect, Message, Request
 from .gemini import Gemini
 from .responses import Responses
@@ -22,34 +22,34 @@ from .responses import Responses
 SECONDS = 60.0
 
 DIALECTS: dict[str, Dialect] = {
-    "/v1/chat/completions": Chat(),
+    "/v1/chat/completions": ChatCompletions(),
     "/v1/responses": Responses(),
     "/v1beta/models/{call}": Gemini(),
 }
 
 
-class Asked:
+class LoggedRequest:
     """One request in the model's log."""
 
     def __init__(self, prompt: str | None, request: Request, results: list[Message]) -> None:
         self.prompt = prompt
         self.request = request
-        self.results = results  # what the tools came to that were used since the prompt
-        self.outcome: str | None = None  # `finished`, or `hung up` by the agent
+        self.results = results  # results of the tools that were called since the prompt
+        self.outcome: str | None = None  # `finished`, or `hung up` if the agent disconnected
 
     def count(self, text: str) -> int:
-        """How often a text is in the conversation the agent sent."""
+        """Return how often a text is in the conversation of the request."""
         return sum(message.text.count(text) for message in self.request.messages)
 
 
 class StubModel:
-    """Answers a prompt as it was told to; a request beside a turn, for a title say, it answers shortly."""
+    """Sends the prepared answers to a prompt. The answer to a request outside a turn is a title."""
 
     def __init__(self, port: int) -> None:
         self.port = port
-        self.log: list[Asked] = []
+        self.log: list[LoggedRequest] = []
         self._answers: dict[str, tuple[Answer, ...]] = {}
-        self._grown = asyncio.Condition()
+        self._log_changed = asyncio.Condition()
 
     @classmethod
     @asynccontextmanager
@@ -66,7 +66,7 @@ class StubModel:
                 try:
                     yield model
                 finally:
-                    model.let_go()
+                    model.release_all()
                     server.should_exit = True
 
     def app(self) -> Starlette:
@@ -75,82 +75,83 @@ class StubModel:
         ]
         return Starlette(routes=routes)
 
-    def answers(self, prompt: str, *answers: Answer) -> None:
-        """The first answer to a prompt, the one after the first tool, and so on."""
+    def set_answers(self, prompt: str, *answers: Answer) -> None:
+        """Prepare the answers of a turn: to the prompt, to the result of the first tool, and so on."""
         self._answers[prompt] = answers
 
-    def let_go(self) -> None:
-        """Nothing is held any more."""
+    def release_all(self) -> None:
+        """End all pauses."""
         for answer in [each for answers in self._answers.values() for each in answers]:
             for part in answer:
-                if isinstance(part, Hold):
+                if isinstance(part, Pause):
                     part.released.set()
 
-    def asked(self, prompt: str) -> list[Asked]:
-        """The requests of the turn that this prompt began."""
+    def requests_for(self, prompt: str) -> list[LoggedRequest]:
+        """Return the requests of the turn that this prompt started."""
         return [each for each in self.log if each.prompt == prompt]
 
     async def until(self, condition: Callable[[], object]) -> None:
-        """Waits until the log is as wanted."""
+        """Wait until the condition on the log is true."""
         try:
-            async with asyncio.timeout(SECONDS), self._grown:
-                await self._grown.wait_for(condition)
+            async with asyncio.timeout(SECONDS), self._log_changed:
+                await self._log_changed.wait_for(condition)
         except TimeoutError:
-            told = [(each.prompt, len(each.results), each.outcome) for each in self.log]
-            raise AssertionError(f"it did not come to that: {told}") from None
+            log = [(each.prompt, len(each.results), each.outcome) for each in self.log]
+            raise AssertionError(f"the condition did not become true; requests: {log}") from None
 
     def _endpoint(self, dialect: Dialect) -> Callable[[HttpRequest], Any]:
         async def endpoint(http: HttpRequest) -> Response:
             request = dialect.read(http.url.path, await http.json())
-            asked = self._take(request)
-            await self._note(asked)
+            logged = self._identify(request)
+            await self._record(logged)
             if not request.streams:
                 return JSONResponse(dialect.whole("A title"))
-            return StreamingResponse(self._stream(dialect, asked), media_type="text/event-stream")
+            return StreamingResponse(self._stream(dialect, logged), media_type="text/event-stream")
 
         return endpoint
 
-    def _take(self, request: Request) -> Asked:
-        """Which prompt a request is about, and how far its turn is."""
+    def _identify(self, request: Request) -> LoggedRequest:
+        """Find the prompt of a request and the tool results since the prompt."""
         messages = request.messages
         for at in reversed(range(len(messages))) if request.tools else ():
             if messages[at].role == "user" and (prompt := self._prompt_in(messages[at].text)):
-                return Asked(prompt, request, [each for each in messages[at:] if each.role == "tool"])
-        return Asked(None, request, [])
+                return LoggedRequest(prompt, request, [each for each in messages[at:] if each.role == "tool"])
+        return LoggedRequest(None, request, [])
 
     def _prompt_in(self, text: str) -> str | None:
-        """The last prompt in a message: what was said before may stand in front of it."""
+        """Return the last known prompt in a message, which may begin with earlier messages."""
         found = [prompt for prompt in self._answers if prompt in text]
         return max(found, key=text.rfind, default=None)
 
-    async def _note(self, asked: Asked, outcome: str | None = None) -> None:
+    async def _record(self, request: LoggedRequest, outcome: str | None = None) -> None:
+        """Add a new request to the log, or set the outcome of a logged one."""
         if outcome is None:
-            self.log.append(asked)
-        asked.outcome = outcome
-        async with self._grown:
-            self._grown.notify_all()
+            self.log.append(request)
+        request.outcome = outcome
+        async with self._log_changed:
+            self._log_changed.notify_all()
 
-    async def _stream(self, dialect: Dialect, asked: Asked) -> AsyncIterator[str]:
+    async def _stream(self, dialect: Dialect, request: LoggedRequest) -> AsyncIterator[str]:
         outcome = "hung up"
         try:
-            async for event in dialect.stream(_pieces(dialect, self._answer(asked))):
-                yield _as_sent(event)
+            async for event in dialect.stream(_pieces(dialect, self._answer_to(request))):
+                yield _server_sent_event(event)
             outcome = "finished"
         finally:
-            await asyncio.shield(self._note(asked, outcome))
+            await asyncio.shield(self._record(request, outcome))
 
-    def _answer(self, asked: Asked) -> Answer:
-        if asked.prompt is None:
-            return (Say("A title"),)
-        answers = self._answers[asked.prompt]
-        return answers[len(asked.results)] if len(asked.results) < len(answers) else (Say("Enough."),)
-
-
-async def _pieces(dialect: Dialect, answer: Answer) -> AsyncIterator[str | Use]:
-    async for piece in streamed(answer):
-        yield dialect.use(piece) if isinstance(piece, Write | Shell) else piece
+    def _answer_to(self, request: LoggedRequest) -> Answer:
+        if request.prompt is None:
+            return (Text("A title"),)
+        answers, number = self._answers[request.prompt], len(request.results)
+        return answers[number] if number < len(answers) else (Text("Enough."),)
 
 
-def _as_sent(event: dict[str, Any]) -> str:
+async def _pieces(dialect: Dialect, answer: Answer) -> AsyncIterator[str | ToolCall]:
+    async for piece in stream_parts(answer):
+        yield dialect.use(piece) if isinstance(piece, WriteTool | ShellTool) else piece
+
+
+def _server_sent_event(event: dict[str, Any]) -> str:
     name = f"event: {event['type']}\n" if "type" in event else ""
     return f"{name}data: {json.dumps(event)}\n\n"

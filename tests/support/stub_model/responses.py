@@ -1,11 +1,11 @@
-"""OpenAI's responses, as codex speaks it."""
+"""The protocol Responses of OpenAI, which codex uses."""
 
 import json
 import uuid
 from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import Any
 
-from .answers import Shell, Use, Write
+from .answer_parts import ShellTool, ToolCall, WriteTool
 from .dialect import Json, Message, Request, text_of
 
 USAGE = {
@@ -19,23 +19,23 @@ USAGE = {
 
 class Responses:
     def read(self, path: str, body: Json) -> Request:
-        said = body.get("input", [])
-        items = [{"role": "user", "content": said}] if isinstance(said, str) else said
+        given = body.get("input", [])
+        items = [{"role": "user", "content": given}] if isinstance(given, str) else given
         messages = [each for item in items for each in _messages(item)]
         tools = frozenset(each["name"] for each in body.get("tools") or [] if "name" in each)
         return Request(messages, tools, bool(body.get("stream")))
 
-    def use(self, part: Write | Shell) -> Use:
+    def use(self, part: WriteTool | ShellTool) -> ToolCall:
         match part:
-            case Write(path, content):
+            case WriteTool(path, content):
                 lines = "".join(f"+{line}\n" for line in content.splitlines())
                 patch = f"*** Begin Patch\n*** Add File: {path}\n{lines}*** End Patch\n"
-                return Use("apply_patch", patch)
-            case Shell(command):
-                leave = {"sandbox_permissions": "require_escalated", "justification": "it has to"}
-                return Use("exec_command", {"cmd": command, **leave})
+                return ToolCall("apply_patch", patch)
+            case ShellTool(command):
+                escalation = {"sandbox_permissions": "require_escalated", "justification": "it has to"}
+                return ToolCall("exec_command", {"cmd": command, **escalation})
 
-    async def stream(self, pieces: AsyncIterator[str | Use]) -> AsyncIterator[Json]:
+    async def stream(self, pieces: AsyncIterator[str | ToolCall]) -> AsyncIterator[Json]:
         yield _event("response.created", response=_response("in_progress", []))
         done: list[Json] = []
         text: list[str] = []
@@ -44,17 +44,19 @@ class Responses:
             match piece:
                 case str(word):
                     if not text:
-                        yield _event("response.output_item.added", output_index=0, item=_opened(message))
+                        yield _event(
+                            "response.output_item.added", output_index=0, item=_without_content(message)
+                        )
                     text.append(word)
-                    place = {"item_id": message["id"], "output_index": 0, "content_index": 0}
-                    yield _event("response.output_text.delta", **place, delta=word)
-                case Use():
-                    for event in _closed(message, text, done):
+                    position = {"item_id": message["id"], "output_index": 0, "content_index": 0}
+                    yield _event("response.output_text.delta", **position, delta=word)
+                case ToolCall():
+                    for event in _end_of_message(message, text, done):
                         yield event
                     text, item = [], _call(piece)
                     done.append(item)
                     yield _event("response.output_item.done", output_index=len(done) - 1, item=item)
-        for event in _closed(message, text, done):
+        for event in _end_of_message(message, text, done):
             yield event
         yield _event("response.completed", response=_response("completed", done))
 
@@ -72,15 +74,15 @@ def _messages(item: Json) -> Iterator[Message]:
             yield Message("model" if role == "assistant" else "system", text_of(content))
 
 
-def _closed(message: Json, text: Iterable[str], done: list[Json]) -> Iterator[Json]:
-    """The end of a message, when there is one."""
+def _end_of_message(message: Json, text: Iterable[str], done: list[Json]) -> Iterator[Json]:
+    """Yield the end of the text message, unless the text is empty."""
     if text := "".join(text):
         item = {**message, "content": _message(text)["content"]}
         done.append(item)
         yield _event("response.output_item.done", output_index=0, item=item)
 
 
-def _opened(item: Json) -> Json:
+def _without_content(item: Json) -> Json:
     return {**item, "status": "in_progress", "content": []}
 
 
@@ -95,7 +97,7 @@ def _message(text: str) -> Json:
     }
 
 
-def _call(use: Use) -> Json:
+def _call(use: ToolCall) -> Json:
     named = {"id": f"call_{uuid.uuid4().hex}", "call_id": uuid.uuid4().hex, "name": use.tool}
     if isinstance(use.arguments, str):
         return {"type": "custom_tool_call", **named, "input": use.arguments, "status": "completed"}

@@ -1,4 +1,4 @@
-"""Ways to spoil a request that a generator of valid HTTP and valid Unicode does not find."""
+"""Mutations of a request that a generator of valid HTTP and valid Unicode does not create."""
 
 import json
 from collections.abc import Callable
@@ -8,9 +8,9 @@ from urllib.parse import urlsplit, urlunsplit
 import requests
 
 Request = requests.PreparedRequest
-Spoil = Callable[
+Mutation = Callable[
     [Request, str], None
-]  # changes the request; the template of its path says which parts are free
+]  # changes the request; the path template shows which parts are parameters
 
 HUGE = 10**400
 DEEP = 5000  # levels of nested lists
@@ -22,59 +22,59 @@ def put_body(request: Request, body: bytes) -> None:
     request.headers.setdefault("Content-Type", "application/json")
 
 
-def with_strings(text: str) -> Spoil:
-    """Return a change that puts the text in the place of each string of a JSON body."""
+def with_strings(text: str) -> Mutation:
+    """Return a mutation that replaces each string of a JSON body."""
 
-    def spoil(request: Request, _template: str) -> None:
+    def mutate(request: Request, _template: str) -> None:
         value = _replaced(_json_of(request), str, text)
         put_body(request, json.dumps(value).encode("ascii", "surrogatepass"))
 
-    return spoil
+    return mutate
 
 
-def with_numbers(number: int) -> Spoil:
-    def spoil(request: Request, _template: str) -> None:
+def with_numbers(number: int) -> Mutation:
+    def mutate(request: Request, _template: str) -> None:
         put_body(request, json.dumps(_replaced(_json_of(request), int, number)).encode())
 
-    return spoil
+    return mutate
 
 
-def with_body(body: bytes) -> Spoil:
+def with_body(body: bytes) -> Mutation:
     return lambda request, _template: put_body(request, body)
 
 
-def with_header(name: str, value: str) -> Spoil:
-    def spoil(request: Request, _template: str) -> None:
+def with_header(name: str, value: str) -> Mutation:
+    def mutate(request: Request, _template: str) -> None:
         request.headers[name] = value
 
-    return spoil
+    return mutate
 
 
-def with_path(part: str) -> Spoil:
-    """Return a change that puts the text, which is percent-encoded, in the place of each path parameter."""
+def with_path(part: str) -> Mutation:
+    """Return a mutation that replaces each path parameter by this percent-encoded text."""
 
-    def spoil(request: Request, template: str) -> None:
+    def mutate(request: Request, template: str) -> None:
         url = urlsplit(str(request.url))
-        free = [each.startswith("{") for each in template.split("/")]
-        parts = url.path.split("/", len(free) - 1)
-        path = "/".join(part if is_free else each for each, is_free in zip(parts, free, strict=False))
+        is_parameter = [each.startswith("{") for each in template.split("/")]
+        parts = url.path.split("/", len(is_parameter) - 1)
+        path = "/".join(part if free else each for each, free in zip(parts, is_parameter, strict=False))
         request.url = urlunsplit(url._replace(path=path))
 
-    return spoil
+    return mutate
 
 
-def with_query(value: str) -> Spoil:
-    """Return a change that puts the text, which is percent-encoded, in the place of each query parameter."""
+def with_query(value: str) -> Mutation:
+    """Return a mutation that replaces each query value by this percent-encoded text."""
 
-    def spoil(request: Request, _template: str) -> None:
+    def mutate(request: Request, _template: str) -> None:
         url = urlsplit(str(request.url))
         names = [pair.partition("=")[0] for pair in url.query.split("&")]
         request.url = urlunsplit(url._replace(query="&".join(f"{name}={value}" for name in names)))
 
-    return spoil
+    return mutate
 
 
-SPOILS: dict[str, Spoil] = {
+MUTATIONS: dict[str, Mutation] = {
     "lone surrogates": with_strings("\ud800"),
     "NUL in strings": with_strings("a\0b"),
     "long strings": with_strings("x" * 5000),

@@ -1,4 +1,4 @@
-"""A Unix socket that leads to one PostgreSQL cluster or another, and a standby of a cluster."""
+"""A proxy on a Unix socket that forwards to one of several PostgreSQL clusters."""
 
 import select
 import socket
@@ -7,24 +7,24 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from .cutting_proxy import SOCKET
+from .commit_cutting_proxy import SOCKET_NAME
 
 
-class Switch:
-    """Carries connections to the cluster it is set to; turning it cuts the ones there are."""
+class SwitchableProxy:
+    """Forwards connections to the selected cluster. Selecting another cluster closes the open connections."""
 
     def __init__(self, listening: Path, server: Path) -> None:
         self._server = server
-        self._open: set[socket.socket] = set()
+        self._clients: set[socket.socket] = set()
         self._socket = socket.socket(socket.AF_UNIX)
-        self._socket.bind(str(listening / SOCKET))
+        self._socket.bind(str(listening / SOCKET_NAME))
         self._socket.listen()
         self._thread = threading.Thread(target=self._accept, daemon=True)
         self._thread.start()
 
-    def turn_to(self, server: Path) -> None:
+    def switch_to(self, server: Path) -> None:
         self._server = server
-        for each in list(self._open):
+        for each in list(self._clients):
             each.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
@@ -38,29 +38,29 @@ class Switch:
                 client, _ = self._socket.accept()
             except OSError:
                 return
-            threading.Thread(target=self._carry, args=(client,), daemon=True).start()
+            threading.Thread(target=self._forward, args=(client,), daemon=True).start()
 
-    def _carry(self, client: socket.socket) -> None:
-        self._open.add(client)
+    def _forward(self, client: socket.socket) -> None:
+        self._clients.add(client)
         try:
             with client, socket.socket(socket.AF_UNIX) as server:
-                server.connect(str(self._server / SOCKET))
+                server.connect(str(self._server / SOCKET_NAME))
                 while True:
                     ready, _, _ = select.select([client, server], [], [])
-                    for one in ready:
-                        data = one.recv(1 << 16)
+                    for source in ready:
+                        data = source.recv(1 << 16)
                         if not data:
                             return
-                        (server if one is client else client).sendall(data)
+                        (server if source is client else client).sendall(data)
         except OSError:
             return
         finally:
-            self._open.discard(client)
+            self._clients.discard(client)
 
 
 @contextmanager
-def switch(listening: Path, server: Path) -> Iterator[Switch]:
-    made = Switch(listening, server)
+def switchable_proxy(listening: Path, server: Path) -> Iterator[SwitchableProxy]:
+    made = SwitchableProxy(listening, server)
     try:
         yield made
     finally:

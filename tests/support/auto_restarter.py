@@ -1,4 +1,4 @@
-"""Starts the server again whenever it was killed, sometimes to be killed in its recovery."""
+"""Start the server again whenever it was killed; make strace kill every second start during its recovery."""
 
 import asyncio
 import random
@@ -8,7 +8,9 @@ from .server import Server
 from .strace import killed_at
 
 
-class Stubborn:
+class AutoRestarter:
+    """Watches a server until `close`. `deaths` counts how often the server died."""
+
     def __init__(self, server: Server, stack: AsyncExitStack) -> None:
         self._server = server
         self._stack = stack

@@ -1,4 +1,4 @@
-"""A client of `/ws/relay`: asks, and waits for what it is told."""
+"""A client of `/ws/relay`: sends requests and waits for notices."""
 
 import asyncio
 import json
@@ -17,7 +17,7 @@ Notice = dict[str, Any]
 
 
 class RelayClient:
-    """One socket with one live session; `notices` is all it was told."""
+    """One socket with one live session. `notices` has every notice that the socket received."""
 
     def __init__(self, server: Server, ws: ClientConnection, session_id: str = "") -> None:
         self.server = server
@@ -25,13 +25,13 @@ class RelayClient:
         self.notices: list[Notice] = []
         self._ws = ws
 
-    async def ask(self, type: str, **fields: Any) -> None:
+    async def send(self, type: str, **fields: Any) -> None:
         if type != "session:create":
             fields = {"sessionId": self.session_id, **fields}
         await self._ws.send(json.dumps({"type": type, **fields}))
 
-    async def told(self, type: str, **fields: Any) -> Notice:
-        """The next notice of a type with these values; those before it are kept."""
+    async def wait_for_notice(self, type: str, **fields: Any) -> Notice:
+        """Wait for the next notice of a type with these fields."""
         try:
             async with asyncio.timeout(SECONDS):
                 while True:
@@ -40,17 +40,17 @@ class RelayClient:
                     if notice["type"] == type and fields.items() <= notice.items():
                         return notice
         except TimeoutError:
-            raise AssertionError(f"was not told {type} {fields}, but {self.notices[-20:]}") from None
+            raise AssertionError(f"no notice {type} {fields}; the last were {self.notices[-20:]}") from None
 
-    async def refused(self, type: str, **fields: Any) -> Notice:
-        """Asks, and returns why it is not done."""
+    async def expect_error(self, type: str, **fields: Any) -> Notice:
+        """Send a request that the server refuses; return its error notice."""
         id = str(uuid.uuid4())
-        await self.ask(type, id=id, **fields)
-        return await self.told("error", id=id)
+        await self.send(type, id=id, **fields)
+        return await self.wait_for_notice("error", id=id)
 
     async def create(self) -> Notice:
-        await self.ask("session:create")
-        created = await self.told("session:created")
+        await self.send("session:create")
+        created = await self.wait_for_notice("session:created")
         self.session_id = created["sessionId"]
         return created
 
@@ -58,26 +58,26 @@ class RelayClient:
         return str(self.server.workspace / role)
 
     async def spawn(self, role: str, **fields: Any) -> Notice:
-        """An agent that is ready."""
+        """Spawn an agent and wait until it is ready."""
         fields = {"workspace": self.workspace(role), "agentId": "scripted", **fields}
-        await self.ask("agent:spawn", role=role, **fields)
-        return await self.told("agent:ready", role=role)
+        await self.send("agent:spawn", role=role, **fields)
+        return await self.wait_for_notice("agent:ready", role=role)
 
-    async def spawned(self, *roles: str) -> None:
+    async def spawn_all(self, *roles: str) -> None:
         for role in roles:
             await self.spawn(role)
 
-    async def say(self, role: str, content: str, answer: str) -> None:
-        """A message, and its answer in however many pieces."""
-        await self.ask("agent:message", role=role, content=content)
-        said = ""
-        while answer not in said:
-            said += (await self.told("agent:response", role=role))["content"]
+    async def exchange(self, role: str, content: str, answer: str) -> None:
+        """Send a message to an agent and wait until its responses contain the answer."""
+        await self.send("agent:message", role=role, content=content)
+        received = ""
+        while answer not in received:
+            received += (await self.wait_for_notice("agent:response", role=role))["content"]
 
     async def agents(self) -> dict[str, Notice]:
-        """What the list says, by role."""
-        await self.ask("agent:list")
-        return {agent["role"]: agent for agent in (await self.told("agent:list"))["agents"]}
+        """Return the list of agents, by role."""
+        await self.send("agent:list")
+        return {agent["role"]: agent for agent in (await self.wait_for_notice("agent:list"))["agents"]}
 
     async def states(self) -> dict[str, str]:
         return {role: agent["state"] for role, agent in (await self.agents()).items()}
@@ -88,15 +88,15 @@ class RelayClient:
                 await asyncio.sleep(0.02)
 
     async def terminate(self, role: str) -> Notice:
-        await self.ask("agent:terminate", role=role)
-        return await self.told("agent:terminated", role=role)
+        await self.send("agent:terminate", role=role)
+        return await self.wait_for_notice("agent:terminated", role=role)
 
-    async def end(self) -> Notice:
-        await self.ask("session:terminate")
-        return await self.told("session:terminated", sessionId=self.session_id)
+    async def terminate_session(self) -> Notice:
+        await self.send("session:terminate")
+        return await self.wait_for_notice("session:terminated", sessionId=self.session_id)
 
     async def session(self) -> dict[str, Any]:
-        """The same session as REST sees it."""
+        """Return the session as REST shows it."""
         session: dict[str, Any] = await self.server.call("GET", f"/api/sessions/{self.session_id}")
         return session
 
@@ -106,8 +106,8 @@ class RelayClient:
 
 
 @asynccontextmanager
-async def relay(server: Server, session_id: str = "", **kwargs: Any) -> AsyncIterator[RelayClient]:
-    """A client on a socket of its own; without a session of another it makes one."""
+async def open_relay(server: Server, session_id: str = "", **kwargs: Any) -> AsyncIterator[RelayClient]:
+    """Connect a client with a new socket. Create a session unless the id of one is given."""
     async with server.socket("/ws/relay", **kwargs) as ws:
         client = RelayClient(server, ws, session_id)
         if not session_id:

@@ -1,4 +1,4 @@
-"""The scripted agent in a terminal: how it is defined, and what it was given."""
+"""A client of one session with the terminal agent of tests (agents/tui.py), and its definition."""
 
 import asyncio
 import json
@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import Any, Self
 
 from .server import Server
-from .talk import SECONDS, Talk
+from .session_client import SECONDS, SessionClient
 
 TUI = Path(__file__).parents[1] / "agents" / "tui.py"
-SIGNS = {
+SCREEN_PATTERNS = {
     "asking": [r"Allow this\? \(y/n\)"],
     "busy": [r"esc to interrupt"],
     "idle": [r"^>( |$)"],
     "settle": 0.4,
 }
-STUBBORN = ["/bin/sh", "-c", 'trap "" HUP TERM; exec "$@"', "sh"]  # only KILL ends what it starts
+IGNORE_SIGNALS = ["/bin/sh", "-c", 'trap "" HUP TERM; exec "$@"', "sh"]  # only SIGKILL ends its child
 
 
 async def define_tui(
@@ -24,20 +24,24 @@ async def define_tui(
     agent_id: str = "tui",
     plain: bool = False,
     slow: bool = False,
-    stubborn: bool = False,
+    ignore_signals: bool = False,
     **more: Any,
 ) -> Path:
-    """Defines it by REST; returns its journal."""
+    """Define the terminal agent by REST; return its journal.
+
+    A `plain` agent shows no patterns on its screen, a `slow` one delays its reading, and one with
+    `ignore_signals` ends only by SIGKILL.
+    """
     journal = server.home.parent / f"{agent_id}.journal"
     options = [*(["--plain"] if plain else []), *(["--slow"] if slow else [])]
     program = [sys.executable, str(TUI), "--journal", str(journal), *options]
-    command = [*STUBBORN, *program] if stubborn else program
+    command = [*IGNORE_SIGNALS, *program] if ignore_signals else program
     body = {
         "name": agent_id.capitalize(),
         "kind": "pty",
         "command": [*command, "{sessionId}"],
         "continueCommand": [*command, "again", "{sessionId}"],
-        "signs": {"silence": 1.0} if plain else SIGNS,
+        "signs": {"silence": 1.0} if plain else SCREEN_PATTERNS,
         "keys": {"echo": 0.2} if plain else {},
         **more,
     }
@@ -46,40 +50,43 @@ async def define_tui(
 
 
 def journal_of(path: Path, kind: str) -> list[Any]:
-    """What the agent wrote down of one kind, in order."""
+    """Return the journal's entries of one kind, in order."""
     if not path.exists():
         return []
     return [line[kind] for line in map(json.loads, path.read_text().splitlines()) if kind in line]
 
 
-class TuiTalk(Talk):
-    """One session with such an agent."""
+class TuiSessionClient(SessionClient):
+    """Client of one session with the terminal agent."""
 
     @classmethod
     async def begin(cls, server: Server, agent_id: str = "tui", **body: Any) -> Self:
-        """A session whose agent waits for a prompt."""
-        talk = cls(server, await server.new_session(agentId=agent_id, **body))
-        await talk.does("idle")
-        await talk.listens(server.home.parent / f"{agent_id}.journal")
-        return talk
+        """Create a session and wait until its agent waits for a prompt."""
+        client = cls(server, await server.new_session(agentId=agent_id, **body))
+        await client.wait_for_activity("idle")
+        await client.wait_until_listening(server.home.parent / f"{agent_id}.journal")
+        return client
 
-    async def listens(self, journal: Path) -> None:
-        """One that shows nothing is thought idle before it is there, on a busy machine."""
+    async def wait_until_listening(self, journal: Path) -> None:
+        """Wait until the agent has written its pid.
+
+        On a busy machine, the server judges an agent without screen patterns idle before it has started.
+        """
         pid = (await self.worker())["pid"]
 
-        async def look() -> bool | None:
+        async def find() -> bool | None:
             return pid in journal_of(journal, "pid") or None
 
-        await self._until(look, "agent that listens")
+        await self._until(find, "agent that listens")
 
-    async def does(self, activity: str, after: int = 0) -> dict[str, Any]:
-        return await self.seen("worker_activity", after, activity=activity)
+    async def wait_for_activity(self, activity: str, after: int = 0) -> dict[str, Any]:
+        return await self.wait_for_event("worker_activity", after, activity=activity)
 
     async def activities(self) -> list[str]:
         return [e["data"]["activity"] for e in await self.events() if e["type"] == "worker_activity"]
 
-    async def types(self, data: str, n: int = 1) -> None:
-        """What a person types in the terminal; each number is taken once."""
+    async def type(self, data: str, n: int = 1) -> None:
+        """Type in the terminal and wait for the acknowledgement. The server accepts each number `n` once."""
         worker = await self.worker()
         async with self.server.socket(f"/ws/session/{self.id}/worker/{worker['id']}?client=me") as ws:
             await ws.send(json.dumps({"type": "input", "n": n, "data": data}))

@@ -1,4 +1,4 @@
-"""A client that does not give up: it repeats what was not answered, and follows over any number of cuts."""
+"""A client that repeats unanswered requests and follows a session over any number of lost connections."""
 
 import asyncio
 import json
@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 import httpx
 
 from .server import Server
-from .viewer import LOST, check_error
+from .terminal_viewer import CONNECTION_ERRORS, check_error
 
-SCRIPTED = Path(__file__).parents[1] / "agents" / "scripted.py"
+SCRIPTED_AGENT = Path(__file__).parents[1] / "agents" / "scripted.py"
 SECONDS = 120.0
 
 T = TypeVar("T")
@@ -23,51 +23,52 @@ T = TypeVar("T")
 def define_scripted(
     workspace: Path, script: dict[str, Any] | None = None, agent_id: str = "scripted", restart: bool = False
 ) -> Path:
-    """Puts a definition of the scripted agent where a person would; returns its journal."""
+    """Write a definition file of the scripted agent to the user's configuration; return its journal."""
     journal = workspace.parent / f"{agent_id}.journal"
-    command = [sys.executable, str(SCRIPTED), "--journal", str(journal)]
+    command = [sys.executable, str(SCRIPTED_AGENT), "--journal", str(journal)]
     if script is not None:
         path = workspace.parent / f"{agent_id}.json"
         path.write_text(json.dumps(script))
         command += ["--script", str(path)]
     directory = workspace / ".config" / "bullpen" / "agents"
     directory.mkdir(parents=True, exist_ok=True)
-    words = json.dumps(command)
-    again = str(restart).lower()
-    text = f'name = "{agent_id.capitalize()}"\nkind = "acp"\ncommand = {words}\nrestart = {again}\n'
+    text = f'name = "{agent_id.capitalize()}"\nkind = "acp"\ncommand = {json.dumps(command)}\n'
+    text += f"restart = {str(restart).lower()}\n"
     (directory / f"{agent_id}.toml").write_text(text)
     return journal
 
 
-async def insist(call: Callable[[], Awaitable[T]]) -> T:
-    """Repeats a call until the server lives long enough to answer it."""
+async def retry_until_answered(call: Callable[[], Awaitable[T]]) -> T:
+    """Repeat a call until the server, which may be killed meanwhile, answers it."""
     async with asyncio.timeout(SECONDS):
         while True:
             try:
                 return await call()
-            except (httpx.TransportError, *LOST):
+            except (httpx.TransportError, *CONNECTION_ERRORS):
                 await asyncio.sleep(0.02)
 
 
-class AgentClient:
-    """One session with an agent; `events` is its log as one follower got it."""
+class RetryingClient:
+    """Client of one session with an agent. `events` is the log as one follower received it."""
 
     def __init__(self, server: Server, session_id: str) -> None:
         self.server = server
         self.id = session_id
         self.path = f"/api/sessions/{session_id}"
         self.events: list[dict[str, Any]] = []
-        self._grown = asyncio.Condition()
+        self._events_added = asyncio.Condition()
 
     @classmethod
-    async def begin(cls, server: Server, agent_id: str = "scripted") -> "AgentClient":
+    async def begin(cls, server: Server, agent_id: str = "scripted") -> "RetryingClient":
         key = {"Idempotency-Key": str(uuid.uuid4())}
         body = {"locationPath": str(server.workspace), "agentId": agent_id}
-        session = await insist(lambda: server.call("POST", "/api/sessions", 201, json=body, headers=key))
+        session = await retry_until_answered(
+            lambda: server.call("POST", "/api/sessions", 201, json=body, headers=key)
+        )
         return cls(server, session["id"])
 
     @asynccontextmanager
-    async def following(self) -> AsyncIterator["AgentClient"]:
+    async def following(self) -> AsyncIterator["RetryingClient"]:
         async with asyncio.TaskGroup() as tasks:
             task = tasks.create_task(self._follow())
             yield self
@@ -75,28 +76,30 @@ class AgentClient:
 
     async def until(self, condition: Callable[[list[dict[str, Any]]], object]) -> None:
         try:
-            async with asyncio.timeout(SECONDS), self._grown:
-                await self._grown.wait_for(lambda: condition(self.events))
+            async with asyncio.timeout(SECONDS), self._events_added:
+                await self._events_added.wait_for(lambda: condition(self.events))
         except TimeoutError:
             tail = [(each["seq"], each["type"], str(each["data"])[:100]) for each in self.events[-20:]]
-            raise AssertionError(f"it did not come to that: {tail}") from None
+            raise AssertionError(f"the condition did not become true; last events: {tail}") from None
 
     async def until_length(self, length: int) -> None:
         await self.until(lambda events: len(events) >= length)
 
     async def until_turns(self, ended: int) -> None:
-        await self.until(lambda _: len(self.of_type("turn_end")) >= ended)
+        await self.until(lambda _: len(self.events_of_type("turn_end")) >= ended)
 
     async def until_answered(self, permission_id: str) -> None:
-        await self.until(lambda _: permission_id not in self.asked())
+        await self.until(lambda _: permission_id not in self.open_permissions())
 
     async def prompt(self, text: str, prompt_id: str | None = None, **body: Any) -> dict[str, Any]:
-        """The same prompt, however often it has to be sent."""
+        """Send a prompt. Its id makes repeated requests idempotent."""
         body |= {"text": text, "promptId": prompt_id or str(uuid.uuid4())}
-        return await insist(lambda: self.server.call("POST", f"{self.path}/prompt", 202, json=body))
+        return await retry_until_answered(
+            lambda: self.server.call("POST", f"{self.path}/prompt", 202, json=body)
+        )
 
     async def answer(self, permission_id: str, option_id: str) -> int:
-        """Answers until it is answered; 409 when an earlier try had come through."""
+        """Answer a permission; return 409 if an earlier try had reached the server."""
 
         async def once() -> int:
             path = f"{self.path}/permissions/{permission_id}"
@@ -104,32 +107,34 @@ class AgentClient:
             assert answer.status_code in (204, 409), answer.text
             return answer.status_code
 
-        return await insist(once)
+        return await retry_until_answered(once)
 
-    async def answer_all(self) -> None:
-        """Allows whatever is asked, for as long as somebody follows."""
+    async def allow_all(self) -> None:
+        """Allow every permission, until the task is cancelled. A `following` block must be active."""
         answered: set[str] = set()
         while True:
-            await self.until(lambda _: self.asked() - answered)
-            for id in self.asked() - answered:
+            await self.until(lambda _: self.open_permissions() - answered)
+            for id in self.open_permissions() - answered:
                 answered.add(id)
                 await self.answer(id, "yes")
 
-    def asked(self) -> set[str]:
-        asked = [each["data"] for each in self.events if each["type"] == "permission"]
-        closed = {each["id"] for each in asked if each["status"] != "pending"}
-        return {each["id"] for each in asked} - closed
+    def open_permissions(self) -> set[str]:
+        """Return the ids of the permissions that wait for an answer."""
+        permissions = [each["data"] for each in self.events_of_type("permission")]
+        closed = {each["id"] for each in permissions if each["status"] != "pending"}
+        return {each["id"] for each in permissions} - closed
 
-    def of_type(self, type: str) -> list[dict[str, Any]]:
+    def events_of_type(self, type: str) -> list[dict[str, Any]]:
         return [each for each in self.events if each["type"] == type]
 
-    def text(self) -> str:
-        return "".join(each["data"]["text"] for each in self.of_type("agent_message"))
+    def agent_text(self) -> str:
+        return "".join(each["data"]["text"] for each in self.events_of_type("agent_message"))
 
     async def get(self, path: str = "") -> Any:
-        return await insist(lambda: self.server.call("GET", f"{self.path}{path}"))
+        return await retry_until_answered(lambda: self.server.call("GET", f"{self.path}{path}"))
 
-    async def log(self) -> list[dict[str, Any]]:
+    async def stored_events(self) -> list[dict[str, Any]]:
+        """Return the whole log, read by REST."""
         events: list[dict[str, Any]] = []
         while page := (await self.get(f"/events?after={len(events)}&limit=10000"))["events"]:
             events += page
@@ -141,16 +146,16 @@ class AgentClient:
                 async with self.server.socket(f"/ws/session/{self.id}") as ws:
                     await ws.send(json.dumps({"type": "subscribe", "after": len(self.events)}))
                     async for message in ws:
-                        await self._take(json.loads(message))
-            except LOST:
+                        await self._add(json.loads(message))
+            except CONNECTION_ERRORS:
                 pass
             await asyncio.sleep(0.02)
 
-    async def _take(self, message: dict[str, Any]) -> None:
+    async def _add(self, message: dict[str, Any]) -> None:
         check_error(message)
         assert message["type"] in ("events", "heartbeat"), message
         for event in message.get("events", []):
-            assert event["seq"] == len(self.events) + 1, f"got {event['seq']}, stand at {len(self.events)}"
+            assert event["seq"] == len(self.events) + 1, f"got {event['seq']} after {len(self.events)}"
             self.events.append(event)
-        async with self._grown:
-            self._grown.notify_all()
+        async with self._events_added:
+            self._events_added.notify_all()

@@ -1,4 +1,4 @@
-"""A server with the scripted agent in it, and what tests of conversations say to it."""
+"""A REST client of one session with an agent, and the definition of the scripted agent."""
 
 import asyncio
 import json
@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self, TypeVar
 
 from .server import Server
 
-SCRIPTED = Path(__file__).parents[1] / "agents" / "scripted.py"
+SCRIPTED_AGENT = Path(__file__).parents[1] / "agents" / "scripted.py"
 SECONDS = 60.0
 
 T = TypeVar("T")
@@ -19,9 +19,9 @@ T = TypeVar("T")
 async def define_scripted(
     server: Server, agent_id: str = "scripted", script: Any = None, **more: Any
 ) -> Path:
-    """Define the scripted agent by REST, with more settings; return its journal."""
+    """Define the scripted agent by REST; `more` are other fields of the definition. Return its journal."""
     journal = server.home.parent / f"{agent_id}.journal"
-    command = [sys.executable, str(SCRIPTED), "--journal", str(journal)]
+    command = [sys.executable, str(SCRIPTED_AGENT), "--journal", str(journal)]
     if script is not None:
         path = server.home.parent / f"{agent_id}.json"
         path.write_text(json.dumps(script))
@@ -31,8 +31,8 @@ async def define_scripted(
     return journal
 
 
-class Talk:
-    """One session with an agent, as a client sees it."""
+class SessionClient:
+    """REST client of one session with an agent. Methods wait until the server has the expected state."""
 
     seconds: ClassVar[float] = SECONDS
 
@@ -43,71 +43,71 @@ class Talk:
 
     @classmethod
     async def begin(cls, server: Server, agent_id: str = "scripted", **body: Any) -> Self:
-        """A session whose agent is ready."""
-        talk = cls(server, await server.new_session(agentId=agent_id, **body))
-        await talk.seen("agent_session")
-        return talk
+        """Create a session and wait until its agent is ready."""
+        client = cls(server, await server.new_session(agentId=agent_id, **body))
+        await client.wait_for_event("agent_session")
+        return client
 
     async def prompt(self, text: str, expect: int = 202, **body: Any) -> Any:
         body.setdefault("promptId", str(uuid.uuid4()))
         return await self.server.call("POST", f"{self.path}/prompt", expect, json={"text": text, **body})
 
-    async def ask(self, text: str, **body: Any) -> dict[str, Any]:
-        """A prompt and the end of its turn."""
+    async def run_turn(self, text: str, **body: Any) -> dict[str, Any]:
+        """Send a prompt and wait for the end of its turn; return the event turn_end."""
         prompted = await self.prompt(text, **body)
-        start = await self.seen("turn_start", promptId=prompted["promptId"])
-        return await self.seen("turn_end", after=start["seq"])
+        start = await self.wait_for_event("turn_start", promptId=prompted["promptId"])
+        return await self.wait_for_event("turn_end", after=start["seq"])
 
     async def events(self, after: int = 0) -> list[dict[str, Any]]:
         page = await self.server.call("GET", f"{self.path}/events?after={after}&limit=10000")
         events: list[dict[str, Any]] = page["events"]
         return events
 
-    async def seen(self, type: str, after: int = 0, **data: Any) -> dict[str, Any]:
-        """The first event of a type with these values in it, now or soon."""
+    async def wait_for_event(self, type: str, after: int = 0, **data: Any) -> dict[str, Any]:
+        """Wait for the first event of a type with this data and a seq above `after`; return it."""
 
-        async def look() -> dict[str, Any] | None:
+        async def find() -> dict[str, Any] | None:
             found = (each for each in await self.events(after) if each["type"] == type)
             return next((each for each in found if data.items() <= each["data"].items()), None)
 
-        return await self._until(look, f"{type} {data}")
+        return await self._until(find, f"{type} {data}")
 
-    async def said(self) -> str:
-        """All the agent's text so far."""
+    async def agent_text(self) -> str:
+        """Return the text that the agent has sent in this session."""
         events = await self.events()
         return "".join(each["data"]["text"] for each in events if each["type"] == "agent_message")
 
-    async def tools(self) -> list[str]:
-        """What became of each tool call, in their order."""
-        states: dict[str, str] = {}
+    async def tool_statuses(self) -> list[str]:
+        """Return the last status of each tool call, in the order of the calls."""
+        statuses: dict[str, str] = {}
         for event in await self.events():
             if event["type"] in ("tool_call", "tool_call_update"):
                 call = event["data"]
-                states[call["toolCallId"]] = call.get("status", states.get(call["toolCallId"], ""))
-        return list(states.values())
+                statuses[call["toolCallId"]] = call.get("status", statuses.get(call["toolCallId"], ""))
+        return list(statuses.values())
 
-    async def permission(self) -> dict[str, Any]:
-        """The one open permission, now or soon."""
+    async def open_permission(self) -> dict[str, Any]:
+        """Wait until a permission is open; return it. The session has at most one."""
 
-        async def look() -> dict[str, Any] | None:
+        async def find() -> dict[str, Any] | None:
             found = (await self.server.call("GET", f"{self.path}/permissions"))["permissions"]
             assert len(found) < 2, found
             return found[0] if found else None
 
-        return await self._until(look, "open permission")
+        return await self._until(find, "open permission")
 
     async def worker(self) -> dict[str, Any]:
         (worker,) = (await self.server.call("GET", f"{self.path}/workers"))["workers"]
         assert isinstance(worker, dict)
         return worker
 
-    async def _until(self, look: Callable[[], Awaitable[T | None]], wanted: str) -> T:
-        """What is looked for, now or soon; the log tells why it never came."""
+    async def _until(self, find: Callable[[], Awaitable[T | None]], wanted: str) -> T:
+        """Wait until `find` returns a value; return it. After the deadline, raise an error with the log."""
         try:
             async with asyncio.timeout(self.seconds):
-                while (found := await look()) is None:
+                while (found := await find()) is None:
                     await asyncio.sleep(0.02)
                 return found
         except TimeoutError:
-            told = [f"{each['seq']} {each['type']} {each['data']}" for each in await self.events()]
-            raise AssertionError(f"no {wanted} among:\n" + "\n".join(told)[-4000:]) from None
+            events = [f"{each['seq']} {each['type']} {each['data']}" for each in await self.events()]
+            raise AssertionError(f"no {wanted} among:\n" + "\n".join(events)[-4000:]) from None

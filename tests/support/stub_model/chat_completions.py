@@ -1,11 +1,11 @@
-"""OpenAI's chat completions, as opencode speaks it."""
+"""The protocol Chat Completions of OpenAI, which opencode uses."""
 
 import json
 import uuid
 from collections.abc import AsyncIterator
 from typing import Any, Literal
 
-from .answers import Shell, Use, Write
+from .answer_parts import ShellTool, ToolCall, WriteTool
 from .dialect import Json, Message, Request, text_of
 
 ROLES: dict[str, Literal["system", "user", "model", "tool"]] = {
@@ -16,7 +16,7 @@ ROLES: dict[str, Literal["system", "user", "model", "tool"]] = {
 USAGE = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
 
 
-class Chat:
+class ChatCompletions:
     def read(self, path: str, body: Json) -> Request:
         messages = [
             Message(ROLES.get(each["role"], "system"), text_of(each.get("content")))
@@ -25,20 +25,20 @@ class Chat:
         tools = frozenset(each["function"]["name"] for each in body.get("tools") or [])
         return Request(messages, tools, bool(body.get("stream")))
 
-    def use(self, part: Write | Shell) -> Use:
+    def use(self, part: WriteTool | ShellTool) -> ToolCall:
         match part:
-            case Write(path, content):
-                return Use("write", {"filePath": path, "content": content})
-            case Shell(command):
-                return Use("bash", {"command": command, "description": "run it"})
+            case WriteTool(path, content):
+                return ToolCall("write", {"filePath": path, "content": content})
+            case ShellTool(command):
+                return ToolCall("bash", {"command": command, "description": "run it"})
 
-    async def stream(self, pieces: AsyncIterator[str | Use]) -> AsyncIterator[Json]:
+    async def stream(self, pieces: AsyncIterator[str | ToolCall]) -> AsyncIterator[Json]:
         finish = "stop"
         async for piece in pieces:
             match piece:
                 case str(text):
                     yield _chunk({"content": text})
-                case Use(tool, arguments):
+                case ToolCall(tool, arguments):
                     finish = "tool_calls"
                     function = {"name": tool, "arguments": json.dumps(arguments)}
                     call = {"index": 0, "id": uuid.uuid4().hex, "type": "function", "function": function}

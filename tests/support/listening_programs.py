@@ -1,4 +1,4 @@
-"""Programs in terminals of a session that listen on a port, as a dev server does."""
+"""Start programs in terminals of a session that listen on a port, and read the session's ports."""
 
 import asyncio
 import json
@@ -8,7 +8,7 @@ from support.server import SECONDS, Server
 
 
 async def type_line(server: Server, worker: dict[str, Any], line: str) -> None:
-    """Types a line into a terminal and waits until it is taken."""
+    """Type a line into a terminal and wait until the server acknowledges it."""
     path = f"/ws/session/{worker['sessionId']}/worker/{worker['id']}"
     async with asyncio.timeout(SECONDS), server.socket(path) as ws:
         await ws.send(json.dumps({"type": "input", "n": 1, "data": f"{line}\r"}))
@@ -18,7 +18,7 @@ async def type_line(server: Server, worker: dict[str, Any], line: str) -> None:
 
 
 async def serve_in_terminal(server: Server, session_id: str, port: int, **body: Any) -> dict[str, Any]:
-    """A new terminal in which a web server runs; the terminal's worker."""
+    """Start a terminal with a web server in it; return the worker."""
     worker = await server.new_terminal(session_id, **body)
     await type_line(server, worker, f"python3 -m http.server {port} --bind 127.0.0.1")
     await until_ports(server, session_id, {port})
@@ -31,7 +31,7 @@ async def ports_of(server: Server, session_id: str) -> list[dict[str, Any]]:
 
 
 async def until_ports(server: Server, session_id: str, ports: set[int]) -> list[dict[str, Any]]:
-    """Waits until the session listens on exactly these."""
+    """Wait until programs of the session listen on exactly these ports."""
     async with asyncio.timeout(SECONDS):
         while True:
             found = await ports_of(server, session_id)

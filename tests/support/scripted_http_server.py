@@ -1,4 +1,4 @@
-"""A server that answers what it is told to, good HTTP or bad, and a pool of connections to it."""
+"""A server that sends given responses, valid HTTP or not, and a pool of connections to it."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 from bullpen.client.http import ConnectionPool
 
 
-class Scripted:
-    """Answers every request with the next of its answers, and closes a connection after the last."""
+class ScriptedHttpServer:
+    """Sends the next of its responses to every request, and closes the connection after the last."""
 
     def __init__(self, answers: Sequence[bytes]) -> None:
         self.connections = 0
@@ -29,10 +29,10 @@ class Scripted:
 
 
 @asynccontextmanager
-async def scripted(*answers: bytes) -> AsyncIterator[tuple[Scripted, ConnectionPool]]:
-    other = Scripted(answers)
-    async with asyncio.timeout(30), await asyncio.start_server(other.serve, "127.0.0.1", 0) as listening:
-        other.url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
-        pool = ConnectionPool(other.url, None)
-        yield other, pool
+async def scripted_http(*answers: bytes) -> AsyncIterator[tuple[ScriptedHttpServer, ConnectionPool]]:
+    server = ScriptedHttpServer(answers)
+    async with asyncio.timeout(30), await asyncio.start_server(server.serve, "127.0.0.1", 0) as listening:
+        server.url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
+        pool = ConnectionPool(server.url, None)
+        yield server, pool
         await pool.close()

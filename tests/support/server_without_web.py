@@ -1,4 +1,4 @@
-"""The house without its web: sessions over a real database, a real keeper and real agents."""
+"""The server without its HTTP interface: sessions with a real database, a real keeper and real agents."""
 
 import asyncio
 import json
@@ -29,12 +29,15 @@ from bullpen.workers.children import ChildHandles
 from bullpen.workers.screens import Screens
 from bullpen.workers.worker_services import WorkerServices
 
-SCRIPTED = Path(__file__).parents[1] / "agents" / "scripted.py"
+SCRIPTED_AGENT = Path(__file__).parents[1] / "agents" / "scripted.py"
 DEADLINE = 60.0
 
 
-class QuietHouse:
-    """Opened, closed and opened again on the same directory, like a server that is restarted."""
+class ServerWithoutWeb:
+    """Runs the parts of a server in the test process.
+
+    It can be opened again on the same directory after it was closed, as a server is restarted.
+    """
 
     def __init__(self, directory: Path, idle_seconds: float | None = None, **env: str) -> None:
         self.home = directory / "home"
@@ -54,21 +57,23 @@ class QuietHouse:
         for path in (self.home, self.workspace):
             path.mkdir(exist_ok=True)
 
-    def define(self, agent_id: str = "scripted", script: dict[str, Any] | None = None, **more: Any) -> None:
-        """The scripted agent as a person would define it, with what it does."""
+    def define_agent(
+        self, agent_id: str = "scripted", script: dict[str, Any] | None = None, **more: Any
+    ) -> None:
+        """Define the scripted agent with a script, as a user defines an agent."""
         path = self._directory / f"{agent_id}.script.json"
         path.write_text(json.dumps(script or {}))
-        command = [sys.executable, str(SCRIPTED), "--journal", str(self.journal), "--script", str(path)]
+        command = [sys.executable, str(SCRIPTED_AGENT), "--journal", str(self.journal), "--script", str(path)]
         self.registry.add(
             agent_id, {"name": agent_id.capitalize(), "kind": "acp", "command": command, **more}
         )
 
     def set(self, **env: str) -> None:
-        """Other settings, from the next opening on."""
+        """Change environment variables, from the next `open` on."""
         self._env |= env
 
     @asynccontextmanager
-    async def open(self) -> AsyncIterator["QuietHouse"]:
+    async def open(self) -> AsyncIterator["ServerWithoutWeb"]:
         settings = config.load({}, self._env)
         async with (
             Database.open(settings.database_url) as database,
@@ -84,7 +89,7 @@ class QuietHouse:
             yield self
 
     async def append(self, session_id: str, *drafts: Draft) -> None:
-        """The last words of a server that died right after; the house is closed."""
+        """Append to a log while the server is closed, as a server that was killed right after."""
         async with Database.open(config.load({}, self._env).database_url) as database:
             log = await SessionLog.open(EventStore(database), session_id)
             await log.append(drafts)
@@ -94,7 +99,7 @@ class QuietHouse:
         return await create_session(self.sessions, self.records, order)
 
     async def agent(self, session: Session, agent_id: str = "scripted", **more: Any) -> Worker:
-        """An agent that is ready."""
+        """Add an agent and wait until it is active."""
         order = AddWorker(
             worker_id=new_id(), type="agent", agent_id=agent_id, workspace=str(self.workspace), **more
         )
@@ -110,7 +115,7 @@ class QuietHouse:
         return [event.fact for event in await self.events(session, *types)]
 
     async def text(self, session: Session) -> str:
-        """All that the agents said."""
+        """Return the text of all agents in the session."""
         return "".join([fact.text for fact in await self.facts(session, "agent_message")])
 
     async def stop_reasons(self, session: Session) -> list[str]:
@@ -122,33 +127,33 @@ class QuietHouse:
 
 
 async def until(session: Session, condition: Callable[[Snapshot], object]) -> Snapshot:
-    """Waits for the session to become so."""
+    """Wait until the snapshot satisfies the condition; return it."""
     try:
         async with asyncio.timeout(DEADLINE):
             while not condition(session.snapshot):
                 await session.log.growth.wait()
     except TimeoutError:
         states = [(w.role, w.state, w.activity, w.error) for w in session.snapshot.workers.values()]
-        raise AssertionError(f"it did not come to that: {states}, {session.snapshot.queue}") from None
+        raise AssertionError(f"condition never true: {states}, {session.snapshot.queue}") from None
     return session.snapshot
 
 
-def first_agent(snapshot: Snapshot) -> Worker:
+def primary_agent(snapshot: Snapshot) -> Worker:
     assert snapshot.primary is not None
     return snapshot.primary
 
 
-async def say(session: Session, text: str, prompt_id: str | None = None, **more: Any) -> PromptResult:
+async def send_prompt(session: Session, text: str, prompt_id: str | None = None, **more: Any) -> PromptResult:
     return await session.prompt(Prompt(text=text, prompt_id=prompt_id or new_id(), **more))
 
 
-async def turn(session: Session, text: str, **more: Any) -> None:
-    """A whole turn."""
-    prompted = await say(session, text, **more)
-    await until(session, lambda s: s.last_seq > prompted.seq and is_calm(s))
+async def run_turn(session: Session, text: str, **more: Any) -> None:
+    """Send a prompt and wait until no agent is in a turn."""
+    prompted = await send_prompt(session, text, **more)
+    await until(session, lambda s: s.last_seq > prompted.seq and is_idle(s))
 
 
-def is_calm(snapshot: Snapshot) -> bool:
-    """Whether no agent is in a turn, and none will begin one."""
+def is_idle(snapshot: Snapshot) -> bool:
+    """Return whether no agent is in a turn, and the queue will start none."""
     waiting = snapshot.queue.waiting and not snapshot.queue.paused
     return not waiting and all(each.turn is None for each in snapshot.conversations.values())

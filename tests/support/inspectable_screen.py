@@ -1,15 +1,15 @@
-"""A screen that tests can look at: everything it shows, and whether it could be saved."""
+"""A screen whose text, cursor and modes tests can read."""
 
 from bullpen.workers.ghostty import Cursor
 from bullpen.workers.screen import Screen
 
 
-class ShownScreen(Screen):
+class InspectableScreen(Screen):
     def text(self) -> str:
         return self.view(0).text
 
     def contents(self) -> str:
-        """What is shown and the scrollback above it."""
+        """Return the visible text and the scrollback above it."""
         with self._in_use() as emulation:
             return emulation.terminal.contents()
 
@@ -23,6 +23,6 @@ class ShownScreen(Screen):
             return emulation.terminal.mode(number)
 
     def save(self) -> bool:
-        """Whether the screen is in a file now; it cannot be inside of a sequence of many megabytes."""
+        """Save the screen; return False inside a sequence of many megabytes, where it cannot be saved."""
         with self._in_use() as emulation:
             return self._save(emulation)

@@ -1,4 +1,4 @@
-"""The scripted agent's side of the pipes: every line is journaled before it is acted on or written."""
+"""The agent's side of the pipes. Every line is in the journal before it is handled or written."""
 
 import asyncio
 import json
@@ -10,13 +10,13 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from .journal import Journal
-from .script import Manners
+from .script import AgentBehavior
 
 Json = dict[str, Any]
 
 
 class Cancelled(Exception):
-    """The client wants the turn to stop."""
+    """The client cancelled the turn."""
 
 
 class RpcError(Exception):
@@ -26,7 +26,7 @@ class RpcError(Exception):
 
 
 class Turn:
-    """A request that is being worked on."""
+    """A request that is being handled."""
 
     def __init__(self, request: Json) -> None:
         self.request = request
@@ -36,16 +36,21 @@ class Turn:
         self.answered = False
 
 
-class Wire:
-    def __init__(self, journal: Journal, manners: Manners) -> None:
+class AgentConnection:
+    """Reads requests and answers of the client, and writes those of the agent."""
+
+    def __init__(self, journal: Journal, behavior: AgentBehavior) -> None:
         self.journal = journal
         self.session_id = ""
-        self._manners = manners
-        self._waiting: dict[Any, asyncio.Future[Any]] = {}
+        self._behavior = behavior
+        self._requests: dict[Any, asyncio.Future[Any]] = {}
         self._last_id = -1
 
     async def messages(self) -> AsyncIterator[Json]:
-        """What the client says, but the answers to our own requests, until its side is closed."""
+        """Yield the requests and notifications of the client until it closes its side.
+
+        Answers to the agent's requests are given to their futures.
+        """
         lines: asyncio.Queue[bytes | None] = asyncio.Queue()
         loop = asyncio.get_running_loop()
         threading.Thread(target=_read_lines, args=(loop, lines), daemon=True).start()
@@ -59,18 +64,18 @@ class Wire:
 
     def update(self, update: Json, session: str | None = None) -> None:
         params = {"sessionId": session or self.session_id, "update": update}
-        self.say({"jsonrpc": "2.0", "method": "session/update", "params": params})
+        self.send({"jsonrpc": "2.0", "method": "session/update", "params": params})
 
-    def ask(self, method: str, params: Json) -> "asyncio.Future[Any]":
+    def request(self, method: str, params: Json) -> "asyncio.Future[Any]":
         self._last_id += 1
-        id = self._last_id if self._manners.ids == "numbers" else str(uuid.uuid4())
-        future = self._waiting[id] = asyncio.get_running_loop().create_future()
-        self.say({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+        id = self._last_id if self._behavior.ids == "numbers" else str(uuid.uuid4())
+        future = self._requests[id] = asyncio.get_running_loop().create_future()
+        self.send({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
         return future
 
-    async def until(self, future: "asyncio.Future[Any]", turn: Turn) -> Any:
-        """The answer, unless the turn is cancelled before it comes."""
-        if self._manners.on_cancel == "ignore":
+    async def wait_for(self, future: "asyncio.Future[Any]", turn: Turn) -> Any:
+        """Return the client's answer, or raise Cancelled if the turn is cancelled before."""
+        if self._behavior.on_cancel == "ignore":
             return await future
         stopped = asyncio.ensure_future(turn.cancelled.wait())
         await asyncio.wait([future, stopped], return_when=asyncio.FIRST_COMPLETED)
@@ -80,24 +85,24 @@ class Wire:
         return future.result()
 
     def answer(self, turn: Turn, result: Any = None, error: Json | None = None) -> None:
-        """Answers a request, once."""
+        """Answer a request, unless it was answered before."""
         if turn.answered:
             return
         turn.answered = True
-        said: Json = {"jsonrpc": "2.0"}
-        if self._manners.answer_ids != "none":
-            said["id"] = str(turn.id) if self._manners.answer_ids == "text" else turn.id
-        self.say(said | ({"result": result} if error is None else {"error": error}))
+        message: Json = {"jsonrpc": "2.0"}
+        if self._behavior.answer_ids != "none":
+            message["id"] = str(turn.id) if self._behavior.answer_ids == "text" else turn.id
+        self.send(message | ({"result": result} if error is None else {"error": error}))
 
-    def say(self, message: Json) -> None:
+    def send(self, message: Json) -> None:
         self.write(json.dumps(message).encode() + b"\n")
 
     def write(self, line: bytes) -> None:
         self.journal.write("out", line)
-        put(line)
+        write_fully(line)
 
     def _settle(self, message: Json) -> None:
-        future = self._waiting.pop(message.get("id"), None)
+        future = self._requests.pop(message.get("id"), None)
         if future is None or future.done():
             return
         if "error" in message:
@@ -106,8 +111,8 @@ class Wire:
             future.set_result(message.get("result"))
 
 
-def put(data: bytes) -> None:
-    """Writes all of it, however slowly it is read."""
+def write_fully(data: bytes) -> None:
+    """Write all data to the standard output, in as many writes as needed."""
     view = memoryview(data)
     while view:
         view = view[os.write(1, view) :]

@@ -1,4 +1,4 @@
-"""A registered repository of a running server, and what tests ask of its worktrees."""
+"""A REST client of the worktrees of a registered repository."""
 
 import os
 from pathlib import Path
@@ -8,8 +8,8 @@ from support.repositories import Repo
 from support.server import Server
 
 
-class House:
-    """One repository as the server knows it."""
+class RegisteredRepository:
+    """A repository that was registered at a running server."""
 
     def __init__(self, server: Server, repo: Repo, repo_id: str) -> None:
         self.server = server
@@ -17,9 +17,9 @@ class House:
         self.id = repo_id
 
     @classmethod
-    async def register(cls, server: Server, repo: Repo) -> "House":
-        told = await server.call("POST", "/api/repositories", 201, json={"path": str(repo.path)})
-        return cls(server, repo, told["id"])
+    async def register(cls, server: Server, repo: Repo) -> "RegisteredRepository":
+        registered = await server.call("POST", "/api/repositories", 201, json={"path": str(repo.path)})
+        return cls(server, repo, registered["id"])
 
     @property
     def url(self) -> str:
@@ -31,11 +31,11 @@ class House:
     async def add(self, expect: int = 201, **body: Any) -> Any:
         return await self.server.call("POST", self.url, expect, json=body)
 
-    async def look(self) -> Any:
+    async def get(self) -> Any:
         return await self.server.call("GET", self.url)
 
     async def list(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = (await self.look())["worktrees"]
+        found: list[dict[str, Any]] = (await self.get())["worktrees"]
         return found
 
     async def remove(self, name: str, expect: int = 200, *, force: bool = False) -> Any:
@@ -46,14 +46,14 @@ class House:
         return await self.server.call("POST", f"{self.url}/{name}/restore", expect, json=body)
 
 
-def contents(top: Path) -> dict[str, tuple[int, int, bytes]]:
-    """Everything in a directory: mode, time of change, and bytes or where a link leads."""
+def directory_contents(top: Path) -> dict[str, tuple[int, int, bytes]]:
+    """Return mode, modification time and content (or link target) of each file below a directory."""
     found = {}
     for path in sorted(top.rglob("*")):
-        about = path.lstat()
+        status = path.lstat()
         if path.is_symlink():
             data = os.readlink(path).encode()
         else:
             data = path.read_bytes() if path.is_file() else b""
-        found[str(path.relative_to(top))] = (about.st_mode, about.st_mtime_ns, data)
+        found[str(path.relative_to(top))] = (status.st_mode, status.st_mtime_ns, data)
     return found

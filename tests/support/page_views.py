@@ -1,4 +1,4 @@
-"""Every main view of the page, and a session that has something to show in each of them."""
+"""Open every main view of the page, with a session that has content for each of them."""
 
 import json
 from collections.abc import Awaitable, Callable
@@ -10,56 +10,56 @@ from playwright.async_api import Page, expect
 from support.pages import TerminalPage
 from support.repositories import Repo
 from support.server import Server
-from support.talk import Talk, define_scripted
+from support.session_client import SessionClient, define_scripted
 
 SETTINGS = ("appearance", "keys", "notifications", "agents", "repositories", "devices", "tokens")
-SAID = "# Found\n\nIt is a [needle](https://example.org).\n\n```python\nprint('needle')  # here\n```\n"
+AGENT_TEXT = "# Found\n\nIt is a [needle](https://example.org).\n\n```python\nprint('needle')  # here\n```\n"
 COST = {"amount": 1, "currency": "USD"}
-USED = {"sessionUpdate": "usage_update", "used": 10, "size": 100, "cost": COST}
+USAGE = {"sessionUpdate": "usage_update", "used": 10, "size": 100, "cost": COST}
 LONG = "".join(f"line {n}\n" for n in range(60))
 CHANGE = {"type": "diff", "path": "/srv/long.txt", "oldText": "", "newText": LONG}
-# All but black, which is for backgrounds: in the dark it is as dark as the screen.
+# All colours but black, which is a background colour: in the dark theme it is invisible.
 COLORS = r"for n in 31 32 33 34 35 36 37 90 91 92 93 94 95 96 97; do printf '\033[%smword\033[m ' $n; done"
 
 
-async def begin_shown_talk(workspace: Path, server: Server) -> Talk:
-    """Begin a session that has something to show in every view and waits for a permission."""
+async def begin_session_for_views(workspace: Path, server: Server) -> SessionClient:
+    """Create a session that has content for every view and an open permission."""
     repo = Repo(workspace)
     repo.write("readme.txt", "hello\nworld\n")
     repo.write("notes.md", "# Notes\n\n- one\n")
     tools = [{"do": "tool"}, {"do": "tool"}, {"do": "tool", "kind": "edit", "content": [CHANGE]}]
-    first = [{"do": "update", "update": USED}, {"do": "plan"}, *tools, {"do": "chunk", "text": SAID}]
+    first = [{"do": "update", "update": USAGE}, {"do": "plan"}, *tools, {"do": "chunk", "text": AGENT_TEXT}]
     await define_scripted(server, script={"prompts": [first, [{"do": "permission"}]]})
-    talk = await Talk.begin(server, title="Seen by axe")
-    await talk.ask("the needle, please")
-    await show_colors(talk)
-    await talk.prompt("and now?")
-    await talk.permission()
-    return talk
+    session = await SessionClient.begin(server, title="Seen by axe")
+    await session.run_turn("the needle, please")
+    await print_colors(session)
+    await session.prompt("and now?")
+    await session.open_permission()
+    return session
 
 
-async def show_colors(talk: Talk) -> None:
-    """In a terminal that has ended: only of such a one a replay is sure to have everything."""
-    terminal = await talk.server.new_terminal(talk.id)
-    async with talk.server.socket(f"/ws/session/{talk.id}/worker/{terminal['id']}") as socket:
+async def print_colors(session: SessionClient) -> None:
+    """Print coloured text in a terminal and end it: a replay is complete only for an ended terminal."""
+    terminal = await session.server.new_terminal(session.id)
+    async with session.server.socket(f"/ws/session/{session.id}/worker/{terminal['id']}") as socket:
         await socket.send(json.dumps({"type": "input", "data": f"{COLORS}; exit\n"}))
-        await talk.server.worker_in(talk.id, terminal["id"], "exited")
+        await session.server.worker_in(session.id, terminal["id"], "exited")
 
 
-class Views:
-    """How each view is come to; a method is a view."""
+class ViewNavigator:
+    """Opens the views of the page; each public method opens one and waits until it is shown."""
 
     names: tuple[str, ...] = (
         *("home", "chat", "diff", "files", "terminal", "replay"),
         *("inbox", "search", "usage", "palette"),
     )
 
-    def __init__(self, page: Page, talk: Talk) -> None:
+    def __init__(self, page: Page, session: SessionClient) -> None:
         self._page = page
-        self._talk = talk
+        self._session = session
 
     def all(self) -> dict[str, Callable[[], Awaitable[None]]]:
-        """In an order in which one leads to the next."""
+        """Return the methods by view, in an order in which each can follow the one before."""
         settings = {section: partial(self.settings, section) for section in SETTINGS}
         return {name: getattr(self, name) for name in self.names} | settings
 
@@ -68,7 +68,7 @@ class Views:
         await expect(self._page.get_by_role("heading", name="Waiting for you")).to_be_visible()
 
     async def chat(self) -> None:
-        await self._show(f"session/{self._talk.id}")
+        await self._show(f"session/{self._session.id}")
         await expect(self._page.get_by_role("region", name="Permission")).to_be_visible()
 
     async def diff(self) -> None:
@@ -86,11 +86,11 @@ class Views:
         await self._begin_terminal()
         await expect(self._page.locator(".xterm-rows")).to_contain_text("#")
         await TerminalPage(self._page).run(COLORS)
-        await self._shows_colors()
+        await self._wait_for_colors()
 
     async def replay(self) -> None:
-        await self._show_end()
-        await self._shows_colors()
+        await self._show_end_of_replay()
+        await self._wait_for_colors()
 
     async def inbox(self) -> None:
         await self._show("inbox")
@@ -122,21 +122,21 @@ class Views:
         await self._show("")
         await self._page.get_by_role("button", name="New terminal").click()
 
-    async def _shows_colors(self) -> None:
+    async def _wait_for_colors(self) -> None:
         await expect(self._page.locator(".xterm-rows .xterm-fg-15").first).to_be_visible()
 
-    async def _show_end(self) -> None:
-        await self._show(f"replay/{self._talk.id}")
+    async def _show_end_of_replay(self) -> None:
+        await self._show(f"replay/{self._session.id}")
         await self._page.get_by_role("slider", name="Time").press("End")
         await expect(self._page.get_by_role("log")).to_contain_text("It is a")
 
-    async def _show(self, place: str) -> None:
+    async def _show(self, path: str) -> None:
         await self._page.keyboard.press("Escape")
-        await self._page.goto(f"{self._talk.server.url}/#/{place}")
+        await self._page.goto(f"{self._session.server.url}/#/{path}")
 
 
-class PhoneViews(Views):
-    """A phone shows one thing at a time, and has other ways to it."""
+class PhoneViewNavigator(ViewNavigator):
+    """Opens the views on a phone, which shows one view at a time and opens some of them differently."""
 
     names = (
         *("home", "start", "chat", "menu", "diff", "files", "terminal"),
@@ -156,11 +156,11 @@ class PhoneViews(Views):
         await expect(self._page.get_by_role("menuitem", name="Replay")).to_be_visible()
 
     async def replay(self) -> None:
-        await self._show_end()
+        await self._show_end_of_replay()
 
     async def past_terminal(self) -> None:
         await self._page.get_by_role("tab", name="Terminals").click()
-        await self._shows_colors()
+        await self._wait_for_colors()
 
     async def past_changes(self) -> None:
         await self._page.get_by_role("tab", name="Changes").click()

@@ -1,4 +1,4 @@
-"""Short ways to make something happen in a session."""
+"""Sample events and appends for tests of logs and stores."""
 
 from collections.abc import Sequence
 
@@ -7,19 +7,19 @@ from bullpen.domain.snapshot import Snapshot, fold
 from bullpen.store.append import Append, Consumed, EventEntry, OutboxLine, StoredAnswer
 from bullpen.wire.json import encode
 
-START = SessionStart(session_type="quick", location_path="/srv/x", title="A session")
+SESSION_START = SessionStart(session_type="quick", location_path="/srv/x", title="A session")
 
 
-def spawning(run: int = 1) -> WorkerSpawning:
+def worker_spawning(run: int = 1) -> WorkerSpawning:
     return WorkerSpawning(worker_type="terminal", name="Shell", run=run, workspace="/srv/x")
 
 
-def said(text: str, worker_id: str | None = None) -> Draft:
-    """Something any session can take at any time."""
+def error_draft(text: str, worker_id: str | None = None) -> Draft:
+    """Return an error event, which is allowed in every state of a session; its message is the text."""
     return Draft(Error(message=text), worker_id, worker_id and "shell")
 
 
-def texts(events: Sequence[Event]) -> list[str]:
+def error_texts(events: Sequence[Event]) -> list[str]:
     return [event.fact.message for event in events if isinstance(event.fact, Error)]
 
 
@@ -30,7 +30,7 @@ def append_to(
     consumed: Consumed | None = None,
     answer: StoredAnswer | None = None,
 ) -> Append:
-    """What a log would hand to the store, for tests of the store alone."""
+    """Return the append that a log would give to the store, for tests of the store alone."""
     snapshot, entries = before, []
     for draft in drafts:
         seq = snapshot.last_seq + 1
@@ -43,8 +43,10 @@ def append_to(
 
 
 def new_session(session_id: str = "s") -> Append:
-    return append_to(Snapshot(id=session_id), Draft(START))
+    return append_to(Snapshot(id=session_id), Draft(SESSION_START))
 
 
 def new_session_with_worker(session_id: str = "s", worker_id: str = "w") -> Append:
-    return append_to(Snapshot(id=session_id), Draft(START), Draft(spawning(), worker_id, "shell"))
+    return append_to(
+        Snapshot(id=session_id), Draft(SESSION_START), Draft(worker_spawning(), worker_id, "shell")
+    )
