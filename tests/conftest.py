@@ -1,4 +1,4 @@
-"""Fixtures of every test that needs the running house."""
+"""Fixtures and settings for all tests: a running server, a workspace, and limits of hypothesis."""
 
 import os
 from collections.abc import AsyncIterator
@@ -13,22 +13,22 @@ from support.tls import Certificate, TlsServer
 FULL = os.environ.get("BULLPEN_FAULTS") == "full"
 FULL_SECONDS = 4 * 3600
 
-# On a busy machine any example may take long, and that says nothing.
+# No deadline per example: on a busy machine any example may take long.
 settings.register_profile(
-    "unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=not FULL
+    "no_deadline", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=not FULL
 )
-settings.load_profile("unhurried")
+settings.load_profile("no_deadline")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What HARDENING asks for in full takes longer than any test may otherwise."""
+    """Raise the time limit of full runs, and spread the browser tests."""
     for item in items if FULL else ():
         item.add_marker(pytest.mark.timeout(FULL_SECONDS))
     spread_browser_tests(items)
 
 
 def spread_browser_tests(items: list[pytest.Item]) -> None:
-    """Run them among all others, most of which wait: a browser needs the processor."""
+    """Mix the browser tests, which need the processor, with all others, most of which wait."""
     folder = Path(__file__).parent / "ui"
     browsers = [item for item in items if item.path.parent == folder]
     others = [item for item in items if item.path.parent != folder]
@@ -47,11 +47,11 @@ def workspace(tmp_path: Path) -> Path:
 
 @pytest.fixture
 async def server(tmp_path: Path, workspace: Path) -> AsyncIterator[Server]:
-    """A server that runs; the test may kill it, start it again, and look into its home."""
-    this = Server(tmp_path / "home", workspace)
-    await this.start()
-    yield this
-    await this.close()
+    """Return a running server; the test may kill it, start it again, and read its data directory."""
+    server = Server(tmp_path / "home", workspace)
+    await server.start()
+    yield server
+    await server.close()
 
 
 @pytest.fixture
@@ -69,5 +69,5 @@ async def tls_server(tmp_path: Path, workspace: Path, certificate: Certificate) 
 
 @pytest.fixture(scope="session")
 def faults() -> int:
-    """How many kills a fault test does: 20, or what HARDENING asks for with BULLPEN_FAULTS=full."""
+    """Return how many kills a fault test does: 20, or 1000 with BULLPEN_FAULTS=full."""
     return 1000 if FULL else 20

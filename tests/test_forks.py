@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from support.forks import Fork, loaded
+from support.forks import Fork, preloaded_process
 from support.server import Server
 
 
@@ -47,7 +47,7 @@ async def test_a_fork_fails_as_the_command_does(server: Server, tmp_path: Path) 
     output_path = tmp_path / "output"
     with output_path.open("wb") as output, open(os.devnull, "rb") as nothing:
         streams = (nothing.fileno(), output.fileno(), output.fileno())
-        refused = loaded().start(["serve", "--port", "none"], server.environment(), streams)
+        refused = preloaded_process().start(["serve", "--port", "none"], server.environment(), streams)
         assert refused.wait(30) == 2
     assert "port" in output_path.read_text()
 

@@ -1,6 +1,7 @@
-"""Servers and commands that start at once: forks of a process that has imported everything.
+"""Start servers and commands quickly, as forks of a process that has imported all modules.
 
-A test of the start itself runs the command; so does one that changes what an interpreter reads at its start.
+A test of the start itself runs the command. So does a test that changes variables which the interpreter reads
+when it starts.
 """
 
 import atexit
@@ -21,17 +22,17 @@ from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
-# Variables that are read by a `bullpen` that runs; any other may matter to the start of an interpreter.
+# Variables that `bullpen` reads while it runs; any other variable may affect the start of the interpreter.
 READ_LATER = re.compile(r"(BULLPEN|AGENT|PYTEST|XDG|DEMO_AGENT)_\w+|HOME|SHELL|PATH|TERM|COLUMNS|LINES|USER")
 
 
 class Fork:
-    """A forked process, as a `subprocess.Popen`."""
+    """A forked process, with the methods of `subprocess.Popen`."""
 
-    def __init__(self, loaded: "Loaded", pid: int) -> None:
+    def __init__(self, preloaded: "PreloadedProcess", pid: int) -> None:
         self.pid = pid
         self.returncode: int | None = None
-        self._loaded = loaded
+        self._preloaded = preloaded
         self._reaping = threading.Lock()
         self._end = select.poll()
         descriptor = os.pidfd_open(pid)
@@ -41,7 +42,7 @@ class Fork:
     def poll(self) -> int | None:
         with self._reaping:
             if self.returncode is None and self._end.poll(0):
-                self.returncode = self._loaded.order({"reap": self.pid})
+                self.returncode = self._preloaded.order({"reap": self.pid})
         return self.returncode
 
     def wait(self, timeout: float | None = None) -> int:
@@ -50,7 +51,7 @@ class Fork:
             left = until - time.monotonic()
             if left <= 0:
                 raise subprocess.TimeoutExpired("bullpen", timeout or 0)
-            self._wait_for_the_end(left)
+            self._wait_for_end(left)
         return code
 
     def kill(self) -> None:
@@ -63,22 +64,22 @@ class Fork:
         if self.poll() is None:
             os.kill(self.pid, number)
 
-    def _wait_for_the_end(self, seconds: float) -> None:
+    def _wait_for_end(self, seconds: float) -> None:
         if self._end.poll(0):
-            time.sleep(0.01)  # strace has not let go of it yet
+            time.sleep(0.01)  # strace has not released the process yet
         else:
             self._end.poll(min(seconds, 1) * 1000)
 
 
-class Loaded:
-    """The process all servers of this run of tests are forked from."""
+class PreloadedProcess:
+    """The process that all servers of one test process are forked from."""
 
     def __init__(self) -> None:
         self._environment = dict(os.environ)
-        self._talking = threading.Lock()
+        self._lock = threading.Lock()
         self._link, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with its:
-            program = Path(__file__).with_name("loaded.py")
+            program = Path(__file__).with_name("preloaded.py")
             self._process = subprocess.Popen(
                 [sys.executable, program, str(its.fileno())],
                 pass_fds=[its.fileno()],
@@ -96,7 +97,7 @@ class Loaded:
         return Fork(self, self.order(order, streams))
 
     def order(self, order: dict[str, Any], streams: Sequence[int] = ()) -> Any:
-        with self._talking:
+        with self._lock:
             socket.send_fds(self._link, [json.dumps(order).encode()], streams)
             return json.loads(self._link.recv(64))
 
@@ -106,8 +107,8 @@ class Loaded:
 
 
 @cache
-def loaded() -> Loaded:
-    return Loaded()
+def preloaded_process() -> PreloadedProcess:
+    return PreloadedProcess()
 
 
 Process = subprocess.Popen[bytes] | Fork
@@ -119,9 +120,9 @@ def start_bullpen(
     streams: tuple[IO[bytes], IO[bytes], IO[bytes]],
     prefix: Sequence[str] = (),
 ) -> Process:
-    """`bullpen` with these arguments; forked, unless the environment or a command before it forbids."""
-    if not prefix and loaded().can_run_with(environment):
-        return loaded().start(arguments, environment, [stream.fileno() for stream in streams])
+    """Start `bullpen`: forked, unless a variable or a prefix command requires a new interpreter."""
+    if not prefix and preloaded_process().can_run_with(environment):
+        return preloaded_process().start(arguments, environment, [stream.fileno() for stream in streams])
     command = [*prefix, sys.executable, "-m", "bullpen", *arguments]
     stdin, stdout, stderr = streams
     return subprocess.Popen(command, env=environment, stdin=stdin, stdout=stdout, stderr=stderr)

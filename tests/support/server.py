@@ -1,4 +1,4 @@
-"""A real server in a process of its own, which a test may kill and start again."""
+"""Run a real server in its own process; a test may kill it and start it again."""
 
 import asyncio
 import os
@@ -19,11 +19,11 @@ from support.internal_errors import find_internal_error
 from support.ports import free_port
 
 TOKEN = "test-token-0123456789"
-SECONDS = 60.0  # until something is as it should be: a deadline, however busy the machine is
+SECONDS = 60.0  # a deadline for any condition, long enough for a busy machine
 
 
 class Server:
-    """`bullpen serve` on a port and a home that stay the same over restarts."""
+    """`bullpen serve` with a port and a data directory that stay the same over restarts."""
 
     def __init__(self, home: Path, workspace: Path, env: dict[str, str] | None = None) -> None:
         self.home = home
@@ -36,13 +36,13 @@ class Server:
         self.http = httpx.AsyncClient(
             base_url=self.url,
             headers={"Authorization": f"Bearer {TOKEN}"},
-            verify=False,  # plain HTTP: the certificates of the world are slow to read
+            verify=False,  # plain HTTP: reading the certificates of the system would take time
             timeout=30,
             trust_env=False,
         )
 
     def set(self, **env: str) -> None:
-        """Other settings, from the next start on."""
+        """Change the environment of the server from its next start on."""
         self._env |= env
 
     @property
@@ -66,7 +66,7 @@ class Server:
         }
 
     async def start(self, *flags: str, wait: bool = True, prefix: tuple[str, ...] = ()) -> None:
-        """A fork of a process that has loaded everything, where the start itself is not what is tested."""
+        """Start the server; with `wait`, until it is ready. It is forked if no `prefix` command is given."""
         with open(self.home.with_suffix(".out"), "ab") as output, open(os.devnull, "rb") as nothing:
             command = ["serve", "--no-open", *flags]
             self.process = start_bullpen(command, self.environment(), (nothing, output, output), prefix)
@@ -74,7 +74,7 @@ class Server:
             await self.ready()
 
     async def ready(self) -> None:
-        """Waits until every worker has been adopted."""
+        """Wait until the server is healthy, which means that it has adopted every worker."""
         async with asyncio.timeout(SECONDS):
             while True:
                 assert self.process is not None
@@ -91,18 +91,18 @@ class Server:
         return self.home.with_suffix(".out").read_text(errors="replace")
 
     async def ended(self) -> int:
-        """The exit code of a server that ends by itself."""
+        """Wait until the server ends by itself; return its exit code."""
         assert self.process is not None
         return await asyncio.to_thread(self.process.wait, SECONDS)
 
     async def kill(self) -> None:
-        """kill -9: nothing is said, nothing is flushed."""
+        """Kill the server with SIGKILL: it cannot flush or report anything."""
         if self.process is not None:
             self.process.kill()
             await asyncio.to_thread(self.process.wait)
 
     async def stop(self) -> int:
-        """SIGTERM, as a service manager would."""
+        """Stop the server with SIGTERM, as a service manager does; return its exit code."""
         assert self.process is not None
         self.process.send_signal(signal.SIGTERM)
         return await asyncio.to_thread(self.process.wait, SECONDS)
@@ -123,7 +123,7 @@ class Server:
         mistake = find_internal_error(self.output(), self.home, self._expected_mistakes)
         assert mistake is None, f"the server logged a mistake:\n{mistake}"
 
-    # -- what tests say to it -----------------------------------------------------------------------
+    # -- requests to the server ----------------------------------------------------------------------
 
     async def call(self, method: str, path: str, expect: int | None = None, **kwargs: Any) -> Any:
         answer = await self.http.request(method, path, **kwargs)
@@ -134,7 +134,7 @@ class Server:
         return answer.json() if answer.content else None
 
     async def logged_session(self, session_id: str) -> dict[str, Any]:
-        """A session without what is no part of its log: the programs in the foreground of its terminals."""
+        """Return a session without the foreground programs of its terminals, which are not in its log."""
         session: dict[str, Any] = await self.call("GET", f"/api/sessions/{session_id}")
         for worker in session["workers"]:
             del worker["foreground"]
@@ -146,13 +146,13 @@ class Server:
         return session
 
     async def new_terminal(self, session_id: str, **body: Any) -> dict[str, Any]:
-        """A terminal that is running."""
+        """Add a terminal to a session; return it when it runs."""
         body.setdefault("type", "terminal")
         worker = await self.call("POST", f"/api/sessions/{session_id}/workers", 201, json=body)
         return await self.worker_in(session_id, worker["id"], "active")
 
     async def worker_in(self, session_id: str, worker_id: str, *states: str) -> dict[str, Any]:
-        """Waits until the worker is in one of the states."""
+        """Wait until the worker is in one of the states."""
         async with asyncio.timeout(SECONDS):
             while True:
                 worker: dict[str, Any] = await self.call(
@@ -173,12 +173,12 @@ class Server:
 
 
 def end_processes_of(home: Path) -> None:
-    """Ends the keeper of a test's home and what it still runs, by pid."""
+    """End the server and the keeper of a data directory, and the programs that the keeper still runs."""
     _end(processes_of(home))
 
 
 def processes_of(home: Path) -> list[int]:
-    """Return the pids of the server and the keeper of a home, and of what the keeper runs."""
+    """Return the pids of the server and the keeper of a data directory, and of the keeper's programs."""
     marked = []
     for process in psutil.process_iter():
         try:
@@ -193,7 +193,7 @@ def processes_of(home: Path) -> list[int]:
 
 
 def has_ended(pid: int) -> bool:
-    """Without its keeper nobody may be there to bury it."""
+    """Return whether a process has ended; without its keeper it may stay a zombie."""
     try:
         return bool(psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
@@ -201,7 +201,7 @@ def has_ended(pid: int) -> bool:
 
 
 def _end(pids: list[int]) -> None:
-    """Until they are dead, not until they are reaped: on some machines nobody does that for a second."""
+    """Kill processes and wait until they are dead, but not until init reaps them, which may take a second."""
     with ExitStack() as stack:
         ends = []
         for pid in pids:

@@ -1,7 +1,7 @@
-"""A process that has loaded the server and forks one whenever it is told to (see forks.py).
+"""A program that imports the modules of the server once, and forks a `bullpen` for each request of forks.py.
 
-What is forked is a process of its own that runs `bullpen` with its own arguments, environment, directory
-and streams. Only the second of imports is not done again. It is a program, not imported by anyone.
+Each fork has its own arguments, environment, directory and streams. It only skips the imports, which take a
+second. No module imports this file.
 """
 
 import atexit
@@ -15,15 +15,15 @@ import time
 from importlib import import_module
 from typing import Any
 
-LARGEST = 1 << 20
-# What `bullpen serve` imports until it is ready. What it imports later is still imported later.
+MAX_REQUEST_BYTES = 1 << 20
+# The modules that `bullpen serve` imports before it is ready; a fork imports all others itself.
 IMPORTS = ("bullpen.cli.app", "bullpen.cli.serve", "bullpen.main", "sqlalchemy.dialects.sqlite", "uvloop")
 
 
-def orders_of_a_fork(tests: socket.socket) -> dict[str, Any]:
-    """Forks and reaps until the tests are over; returns in a fork only, with what it has to run."""
+def wait_for_request(tests: socket.socket) -> dict[str, Any]:
+    """Fork and reap on request until the tests end. Return only in a fork, with its request."""
     while True:
-        message, streams, _, _ = socket.recv_fds(tests, LARGEST, 3)
+        message, streams, _, _ = socket.recv_fds(tests, MAX_REQUEST_BYTES, 3)
         if not message:
             sys.exit()
         order: dict[str, Any] = json.loads(message)
@@ -32,7 +32,7 @@ def orders_of_a_fork(tests: socket.socket) -> dict[str, Any]:
             continue
         pid = os.fork()
         if not pid:
-            tests.detach()  # closed with all that is not its own
+            tests.detach()  # closed with all other descriptors
             _take_over(streams)
             return order
         for stream in streams:
@@ -41,20 +41,20 @@ def orders_of_a_fork(tests: socket.socket) -> dict[str, Any]:
 
 
 def _exit_code_of(pid: int) -> int | None:
-    """Nothing while it runs, or while strace has not let go of what has died."""
+    """Return the exit code, or None while the process runs or strace has not released it."""
     ended, status = os.waitpid(pid, os.WNOHANG)
     return os.waitstatus_to_exitcode(status) if ended else None
 
 
 def _take_over(streams: list[int]) -> None:
-    """The streams it was given, and no other descriptor."""
+    """Use the given streams as standard streams, and close all other descriptors."""
     for target, stream in enumerate(streams):
         os.dup2(stream, target)
     os.closerange(3, os.sysconf("SC_OPEN_MAX"))
 
 
-def become(order: dict[str, Any]) -> None:
-    """All that a process is given when it is started."""
+def apply_request(order: dict[str, Any]) -> None:
+    """Set the directory, environment and arguments, as the start of a process does."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.chdir(order["directory"])
     sys.path[0] = order["directory"]
@@ -64,10 +64,10 @@ def become(order: dict[str, Any]) -> None:
     sys.argv = ["bullpen", *order["arguments"]]
 
 
-class Exit:
-    """Ends a fork without the teardown of all modules, which writes to each page and so copies it first.
+class QuickExit:
+    """End a fork without the teardown of all modules, which would copy every shared memory page.
 
-    Everything else that is to be done at an exit is done before: what is registered first runs last.
+    It is registered with atexit first, so that it runs after all other exit handlers.
     """
 
     def __init__(self) -> None:
@@ -89,12 +89,12 @@ class Exit:
 
 
 if __name__ == "__main__":
-    ending = Exit()
-    gc.disable()  # as `bullpen serve` does while it loads
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the tests, which end what they started
+    ending = QuickExit()
+    gc.disable()  # as `bullpen serve` does while it starts
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the tests, which end their processes
     for name in IMPORTS:
         import_module(name)
-    import_module("bullpen.workers.screens").use_emulator_once()
+    import_module("bullpen.workers.screens").use_emulator_once()  # else each fork loads the library: 0.3 CPU seconds
     gc.freeze()
-    become(orders_of_a_fork(socket.socket(fileno=int(sys.argv[1]))))
+    apply_request(wait_for_request(socket.socket(fileno=int(sys.argv[1]))))
     ending.run()
