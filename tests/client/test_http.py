@@ -145,17 +145,17 @@ async def test_a_refused_connection_means_that_no_request_was_sent() -> None:
 
 
 @pytest.mark.parametrize(
-    "request",
+    "outgoing",
     [
         OutgoingRequest("GET", "/a b", {}),
         OutgoingRequest("GET", "/a\r\nX: y", {}),
         OutgoingRequest("GET", "/", {"X": "a\r\nY: b"}),
     ],
 )
-async def test_headers_cannot_be_injected_into_a_request(request: OutgoingRequest) -> None:
+async def test_headers_cannot_be_injected_into_a_request(outgoing: OutgoingRequest) -> None:
     async with scripted_http(HELLO) as (fake_server, pool):
         with pytest.raises(Invalid):
-            await body_of(pool, request)
+            await body_of(pool, outgoing)
         assert fake_server.requests == []
 
 

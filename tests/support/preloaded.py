@@ -94,7 +94,7 @@ if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the tests, which end their processes
     for name in IMPORTS:
         import_module(name)
-    import_module("bullpen.workers.screens").use_emulator_once()  # else each fork loads the library: 0.3 CPU seconds
+    import_module("bullpen.workers.screens").use_emulator_once()  # 0.3 CPU seconds per fork
     gc.freeze()
     apply_request(wait_for_request(socket.socket(fileno=int(sys.argv[1]))))
     ending.run()
