@@ -19,6 +19,7 @@ class Intervals:
     viewer_grace_after_start: float = 60.0  # nor a restart of the server
     viewer_grace_after_leave: float = 5.0  # but a page that said that it leaves means it
     outage_notice: float = 1.0  # an outage that is shorter is not shown in an attached terminal
+    stall: float = 30.0  # a client gives up a request if the server sends no byte for longer
     retry: float = 1.0  # a client's second retry; later ones double it
 
 
