@@ -24,7 +24,6 @@ async def conversation(server: Server, journal: Path) -> SessionClient:
     return await SessionClient.begin(server)
 
 
-@pytest.fixture
 # Creating and prompting
 
 
