@@ -11,6 +11,7 @@ import httpx
 import pytest
 from playwright.async_api import BrowserContext, expect
 
+from bullpen import __version__
 from bullpen.client import Client
 from support.chat_page import ChatPage
 from support.commands import Bullpen
@@ -70,7 +71,7 @@ async def test_prompts_get_503_while_the_database_is_away_and_the_turn_completes
     assert int(refused.headers["Retry-After"]) > 0
     assert await until_degraded(postgresql_server) == {
         "status": "degraded",
-        "version": "0.1.0",
+        "version": __version__,
         "away": ["database"],
     }
     for path in ("/api/sessions", f"{talk.path}/events"):

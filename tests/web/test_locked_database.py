@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
+from bullpen import __version__
 from support.server import Server
 
 
@@ -22,6 +23,6 @@ async def test_a_locked_database_is_named_and_not_reported_as_a_full_disk(server
         assert (refused.status_code, refused.json()["error"]) == (503, "unavailable"), refused.text
         assert "the database bullpen.db locked" in refused.json()["message"]
         assert int(refused.headers["Retry-After"]) > 0
-        assert await server.call("GET", "/api/health") == {"status": "ok", "version": "0.1.0"}
+        assert await server.call("GET", "/api/health") == {"status": "ok", "version": __version__}
         assert (await server.call("GET", "/api/sessions"))["total"] == 0
     assert (await server.new_session())["status"] == "active"
