@@ -67,7 +67,7 @@ async def test_a_message_during_a_turn_is_queued_and_stop_ends_the_turn(chat: Ch
     await expect(chat.log).to_contain_text("cancelled")
     await chat.page.get_by_role("button", name="Resume").click()
     await expect(chat.log).to_contain_text("later")
-    await expect(chat.page.get_by_text("Queued")).to_have_count(0)
+    await expect(chat.page.get_by_role("region", name="Queue")).to_have_count(0)
 
 
 async def test_a_killed_server_loses_and_doubles_no_prompt(chat: ChatPage, server: Server) -> None:
