@@ -4,6 +4,8 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
+import pytest
+
 from bullpen import __version__
 from support.server import Server
 
@@ -17,6 +19,7 @@ def locked(server: Server) -> Iterator[None]:
         other.execute("ROLLBACK")
 
 
+@pytest.mark.intervals(lock_wait=0.5)
 async def test_a_locked_database_is_named_and_not_reported_as_a_full_disk(server: Server) -> None:
     with locked(server):
         refused = await server.http.post("/api/sessions", json={"locationPath": str(server.workspace)})
