@@ -224,7 +224,7 @@ KINDS = "a worker's type is one of agent, terminal, diff, markdown, not toaster"
         (
             lambda: commands.add_worker(BUSY, order(role="shell")),
             Conflict,
-            "the role shell belongs to a terminal",
+            "the role shell belongs to a worker of type terminal",
         ),
         (
             lambda: commands.add_worker(BUSY, order(role="auth")),
@@ -245,7 +245,7 @@ KINDS = "a worker's type is one of agent, terminal, diff, markdown, not toaster"
         (
             lambda: commands.start_in_role(ENDED, order(role="auth", type="diff")),
             Conflict,
-            "the role auth belongs to a agent",
+            "the role auth belongs to a worker of type agent",
         ),
         (
             lambda: commands.restart_worker(COMPLETED, "a"),

@@ -62,7 +62,7 @@ def add_worker(snapshot: Snapshot, order: AddWorker) -> Draft:
         role = check_text("role", order.role, MAX_ROLE_LENGTH)
         if holder := snapshot.worker_in_role(role):
             if holder.type != order.type:
-                raise Conflict(f"the role {role} belongs to a {holder.type}")
+                raise Conflict(f"the role {role} belongs to a worker of type {holder.type}")
             return restart_worker(snapshot, holder.id, order.cols, order.rows)
     else:
         role = free_role(snapshot, name.lower())

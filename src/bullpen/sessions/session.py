@@ -201,7 +201,7 @@ class Session:
         worker = self.snapshot.worker(worker_id)
         latest = self._running.latest(worker)
         if not isinstance(latest, TerminalWorker):
-            raise Conflict(f"the worker in role {worker.role} is a {worker.type}, not a terminal")
+            raise Conflict(f"the worker in role {worker.role} has no terminal, its type is {worker.type}")
         return latest
 
     def close(self) -> None:
