@@ -27,6 +27,11 @@ export function endReasonText(reason: string | null): string {
   return textFor(END_REASONS, reason)
 }
 
+/** Return whether a user ended a session or worker; the other reasons are worth telling. */
+export function isEndedByUser(reason: string | null): boolean {
+  return endReasonText(reason) === BY_A_PERSON
+}
+
 /** Return the text of a stop reason. Agents may send other reasons than those of the protocol. */
 export function stopReasonText(stopReason: string | null): string {
   return textFor(STOP_REASONS, stopReason)
@@ -35,7 +40,7 @@ export function stopReasonText(stopReason: string | null): string {
 /** Return how a worker ended, as a phrase. */
 export function workerEndText(reason: string | null): string {
   const why = endReasonText(reason)
-  return why === BY_A_PERSON ? why : `ended: ${why}`
+  return isEndedByUser(reason) ? why : `ended: ${why}`
 }
 
 /** Return a failure with the name of the worker; errors of the server begin with "it", as in "it ended with exit code 3". */
