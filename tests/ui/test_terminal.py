@@ -127,9 +127,9 @@ async def printed_cols(terminal: TerminalPage, prefix: str) -> int:
 
 async def test_a_program_that_ended_can_be_started_again(terminal: TerminalPage) -> None:
     await terminal.run("exit 3")
-    await expect(terminal.page.locator("footer")).to_contain_text("ended with code 3")
+    await expect(terminal.page.locator("footer")).to_contain_text("finished (exit code 3)")
     await terminal.page.get_by_role("button", name="Start again").click()
-    await expect(terminal.page.locator("footer")).not_to_contain_text("ended")
+    await expect(terminal.page.locator("footer")).not_to_contain_text("finished")
     await terminal.run("echo again-$((40 + 2))")
     await terminal.wait_for_text("again-42")
 
