@@ -224,7 +224,7 @@ async def test_an_agent_that_crashes_in_a_turn_fails_with_its_last_stderr_output
     snapshot = await until(session, lambda s: s.worker(worker.id).state is WorkerState.FAILED)
     failed = snapshot.worker(worker.id)
     assert (failed.exit_code, failed.signal) == (7, None)
-    assert failed.error == "it ended with exit code 7: out of luck"
+    assert failed.error == "it crashed (exit code 7): out of luck"
     assert await local_server.text(session) == "half"
     assert await local_server.stop_reasons(session) == ["error"]
     assert snapshot.queue.paused

@@ -33,6 +33,7 @@ async def test_a_new_branch_gets_a_worktree_beside_the_repository(
         "branch": "feat/login",
         "isMain": False,
         "dirty": False,
+        "changes": [],
         "ahead": 0,
         "behind": 0,
         "problem": None,
@@ -219,6 +220,8 @@ async def test_removing_a_dirty_worktree_is_refused_with_the_list(repository: Re
     (path / "readme.txt").write_text("changed\n")
     (path / "new file").write_text("x")
     before = directory_contents(path)
+    [topic] = [each for each in await repository.list() if each["name"] == "topic"]
+    assert topic["changes"] == [" M readme.txt", "?? new file"]
     refused = await repository.remove("topic", 409)
     assert "2 uncommitted changes" in refused["message"]
     assert refused["details"] == {

@@ -198,9 +198,9 @@ def _failure(ended: ChildEnd, stderr: str | None) -> WorkerFailed:
     if ended.lost:
         error = "keeper lost"
     elif ended.signal is not None:
-        error = f"it was ended by {ended.signal}"
+        error = f"it was ended by signal {ended.signal}"
     else:
-        error = f"it ended with exit code {ended.code}"
+        error = f"it crashed (exit code {ended.code})"
     error = _with_last_line(error, stderr)
     return WorkerFailed(error=error, exit_code=ended.code, signal=ended.signal, stderr=stderr)
 

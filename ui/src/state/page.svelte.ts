@@ -12,6 +12,7 @@ import { deviceName } from '../parts/device-name.ts'
 import { attentionOf, type Attention } from './attention.ts'
 import { fold, type DashboardMessage } from './dashboard.ts'
 import { formatRoute, loginCode, parseRoute, type Route } from './route.ts'
+import { canStartAgain } from './tab-workers.ts'
 import { forgetRemoved, markShown, lastShownAt, startTracking } from './last-shown.ts'
 
 /** The state of one page load; created by main.ts and shared by `useApp`. */
@@ -165,8 +166,9 @@ export class Page {
     return this.attempt(async () => this.show({ view: 'session', sessionId: worker.sessionId, workerId: (await rest.logIn(worker)).id }))
   }
 
-  endWorkers(workers: readonly Worker[]): Promise<boolean> {
-    return this.attempt(async () => void (await Promise.all(workers.map((worker) => rest.endWorker(worker)))))
+  /** Stop an agent or a program. It keeps its tab and can be started again. */
+  stop(worker: Worker): Promise<boolean> {
+    return this.attempt(() => rest.endWorker(worker))
   }
 
   rename(session: Session, title: string): Promise<boolean> {
@@ -178,14 +180,19 @@ export class Page {
     return this.attempt(async () => this.#setSession(await rest.editSession(session.id, { onLastDisconnect: terminate ? 'terminate' : 'keep' })))
   }
 
-  /** End a session as completed. */
-  complete(session: Session): Promise<boolean> {
+  /** End a session: everything that runs in it is stopped, and its history stays. */
+  archive(session: Session): Promise<boolean> {
     return this.attempt(async () => this.#setSession(await rest.completeSession(session.id)))
   }
 
-  /** End a session as cancelled. */
-  end(session: Session): Promise<boolean> {
-    return this.attempt(async () => this.#setSession(await rest.cancelSession(session.id)))
+  /** Make an archived session active again, and start its first agent, which continues its conversation. */
+  continueSession(session: Session): Promise<boolean> {
+    return this.attempt(async () => {
+      const reopened = await rest.reopenSession(session.id)
+      this.#setSession(reopened)
+      const agent = reopened.workers.find((worker) => worker.type === 'agent' && canStartAgain(reopened, worker))
+      if (agent) await rest.restartWorker(agent)
+    })
   }
 
   /** Delete a session with its events and recordings. */
