@@ -28,7 +28,7 @@ class AgentSlots:
             raise TooMany(
                 f"{self._limit} sessions have a running agent, which is the limit; "
                 "end one of them and try again, or raise the limit with AGENT_MAX_SESSIONS"
-            )
+            ).with_details({"limit": self._limit, "setting": "max_sessions"})
         self._held[session_id] += 1
         try:
             yield
