@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from bullpen.client import Client
 from support.git_http_server import GitHttpServer, git_http_server
 from support.repositories import Repo
 from support.server import Server
@@ -158,3 +159,20 @@ async def test_a_clone_of_a_killed_server_is_removed_by_the_next_one(
 async def test_an_address_that_git_must_not_get_is_refused(server: Server, url: str) -> None:
     refused = await server.http.post("/api/clones", json={"url": url})
     assert refused.status_code == 400
+
+
+async def test_the_client_clones_a_project_and_reads_its_branches_and_files(
+    server: Server, workspace: Path, tmp_path: Path
+) -> None:
+    async with Client(server.url, server.token) as client:
+        assert [each.path for each in (await client.directories()).directories] == [str(workspace)]
+        assert (await client.found_repositories()).clone_into == str(workspace)
+        with git_http_server(tmp_path / "remote") as remote:
+            clone = await client.start_clone(f"{remote.url}/project.git")
+            await ended(server, {"id": clone.id})
+        await client.cancel_clone(clone.id)
+        done = await client.clone(clone.id)
+        assert done.repo_id is not None
+        assert (await client.branches(done.repo_id))[0] == "main"
+        session = await server.new_session(locationPath=done.path)
+        assert (await client.file_names(session["id"])).files == ["readme.txt"]
