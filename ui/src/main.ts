@@ -30,7 +30,8 @@ async function showReplay({ sessionId, token }: { sessionId: string; token: stri
 
 function showApplication(): void {
   forgetOld()
-  const app = { page: new Page(), view: new ViewState(), commands: new Commands(), layouts: new Layouts(), branchSummaries: new BranchSummaries() }
+  const view = new ViewState()
+  const app = { page: new Page((question) => view.ask(question)), view, commands: new Commands(), layouts: new Layouts(), branchSummaries: new BranchSummaries() }
   app.commands.add(() => permanentCommands(app))
   app.commands.add(() => currentCommands(app))
   mount(App, { target: root(), props: { app } })
