@@ -38,7 +38,10 @@ async def complete(server: Server, text: str) -> list[str]:
 async def test_a_typed_path_is_completed_with_directories(owner: Server) -> None:
     home = owner.workspace
     assert await complete(owner, "") == ["apps", "zoo"]
+    assert await complete(owner, "~") == ["apps", "zoo"]
     assert await complete(owner, "~/A") == ["apps"]
+    assert await complete(owner, "a") == ["apps"]
+    assert await complete(owner, "apps/p") == ["plain"]
     assert await complete(owner, f"{home}/apps/") == ["node_modules", "plain", "web"]
     answer = await owner.call("GET", "/api/directories", params={"path": f"{home}/apps/w"})
     assert answer == {
@@ -61,7 +64,7 @@ async def test_hidden_directories_need_a_dot_and_protected_and_system_ones_are_n
     (home / "link").symlink_to("/etc")
     assert (await owner.http.get("/api/directories", params={"path": f"{home}/link/"})).status_code == 403
     assert (await owner.http.get("/api/directories", params={"path": f"{home}/no/x"})).status_code == 404
-    assert (await owner.http.get("/api/directories", params={"path": "a/b"})).status_code == 400
+    assert (await owner.http.get("/api/directories", params={"path": "~nobody-here/b"})).status_code == 400
 
 
 async def test_repositories_nearby_are_found_until_they_are_registered(owner: Server) -> None:

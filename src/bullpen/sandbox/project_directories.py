@@ -56,12 +56,13 @@ class _Found(Struct, frozen=True):
 def complete_path(roots: WorkspaceRoots, text: str) -> DirectoryChoices:
     """Return the directories whose path begins with a text: `/srv/ap` gives `/srv/app`.
 
-    Without a text, return the fixed roots, or the directories in the home directory.
+    A relative path begins in the home directory. Without a text, return the fixed roots, if there are any.
     """
     if not text and roots.is_fixed:
         return DirectoryChoices(directories=[_choice(roots, Path(root.path)) for root in roots.all])
-    above, _, start = (text or "~/").rpartition("/")
-    directory = real_path(above if above or start.startswith("~") else "/")
+    path = "~/" if text == "~" else text if text.startswith(("/", "~")) else f"~/{text}"
+    above, _, start = path.rpartition("/")
+    directory = real_path(above or "/")
     if not roots.may_browse(directory):
         raise roots.refusal(text, directory)
     names = sorted(

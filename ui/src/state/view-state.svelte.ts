@@ -83,7 +83,10 @@ export class ViewState {
 
   /** Ask a question; return whether the user agreed. */
   ask({ title, text, label }: YesQuestion): Promise<boolean> {
-    return new Promise((resolve) => this.confirm({ title, text, choices: [{ label, kind: 'primary', run: () => resolve(true) }], onclose: () => resolve(false) }))
+    return new Promise((resolve) => {
+      const no = () => resolve(false)
+      this.confirm({ title, text, choices: [{ label: 'Cancel', run: no }, { label, kind: 'primary', run: () => resolve(true) }], onclose: no })
+    })
   }
 
   announce(text: string): void {

@@ -23,7 +23,7 @@ OPTIONS = [
 TOUR = ["Ask for permission", "Change a file", "Show the diff"]
 TOUR_FILE = "hello.md"
 TOUR_BEFORE = f"""\
-This is how an agent works here. It has made a plan, which you see beside or above this text.
+This is how an agent works here. It has made the plan above.
 
 Now it wants to change `{TOUR_FILE}`, and asks you first: the card below shows the change. Press **Allow**, \
 or **Reject** and nothing happens."""
