@@ -25,9 +25,11 @@ Schema = dict[str, Any]
 # The shapes of each noun. A shape of the server that is missing here is an error.
 NOUNS = {
     "agents": "Agent Agents ModeChoice ModelChoice Offer OptionChoice",
+    "clones": "Clone NewClone",
     "diff": "Comment Comments Diff FileDiff Hunk",
+    "directories": "DirectoryChoices FoundRepositories ProjectDirectory",
     "events": "Events Message Messages SessionEvent",
-    "files": "Entry Listing",
+    "files": "Entry FileNames Listing",
     "importing": "Import Imported Left Taken",
     "inbox": "Inbox InboxItem Seen",
     "login": "LoggedIn Login LoginCode NewLoginCode",
@@ -37,7 +39,7 @@ NOUNS = {
     "roots": "NewRoot Root Roots",
     "questions": "Asked AskedState NewQuestion Question QuestionAnswer Questions",
     "queue": "Move NewQueueItem Queue QueueEdit QueueItem QueueSettings QueueSettingsEdit QueueOverrides",
-    "repositories": "NewRepository Repositories Repository RepositoryEdit",
+    "repositories": "Branches NewRepository Repositories Repository RepositoryEdit",
     "search": "Found Search",
     "server": "Health LogLevel Rebuild Rebuilt Setting Settings SettingsEdit",
     "sessions": "NewSession Session SessionDetail SessionEdit SessionWorktree Sessions",

@@ -8,6 +8,7 @@ SOURCES = Path(__file__).parents[1] / "src" / "bullpen"
 
 # Values that the server sends and the client receives under one name, and a scope of the command line.
 ON_BOTH_SIDES = {
+    "DirectoryChoices",
     "Event",
     "FileDiff",
     "ImportResult",
@@ -17,6 +18,7 @@ ON_BOTH_SIDES = {
     "Message",
     "Permission",
     "Port",
+    "ProjectDirectory",
     "PromptResult",
     "Question",
     "Queue",

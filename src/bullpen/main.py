@@ -25,11 +25,13 @@ from .domain.errors import Invalid, Unavailable
 from .git.overlays import OVERLAYS
 from .intervals import intervals
 from .sandbox.roots import WorkspaceRoots
+from .sessions.clones import RepositoryClones
 from .sessions.inbox import LiveInbox
 from .sessions.indexing import EventIndexer
 from .sessions.notifications import Notifications
 from .sessions.presence import ViewerPresence
 from .sessions.recorder import SessionRecorder
+from .sessions.registration import RepositoryRegistration
 from .sessions.rules import RuleSet
 from .sessions.sessions import Sessions
 from .sessions.startup import refuse_foreign_children, resume_sessions, start_disconnect_timers
@@ -184,11 +186,15 @@ async def _open_context(
         sessions.run_in_background(EventIndexer(sessions).run, "search")
         sessions.run_in_background(TerminalIndexer(sessions).run, "search in terminals")
         sessions.run_in_background(Notifications(config, inbox, presence, tasks).run, "notifications")
+        worktrees = RepositoryWorktrees(records, sessions)
+        registration = RepositoryRegistration(records, services, worktrees)
         yield WebContext(
             config=config,
             sessions=sessions,
             records=records,
-            worktrees=RepositoryWorktrees(records, sessions),
+            worktrees=worktrees,
+            registration=registration,
+            clones=RepositoryClones(config.home / "clones", tasks, registration.register_clone),
             credentials=credentials,
             presence=presence,
             inbox=inbox,
@@ -212,6 +218,7 @@ async def _get_ready(context: WebContext, resolve_routes: Callable[[], None], op
     gc.freeze()  # these objects stay; scanning them in each collection would delay requests
     gc.enable()
     context.sessions.run_in_background(partial(_tend_worktrees, context.worktrees), "worktrees")
+    context.sessions.run_in_background(context.clones.recover, "clones")
     context.sessions.run_in_background(context.recorder.run, "recorder")
     url = await _login_url(context)
     _print_url(url)

@@ -57,6 +57,7 @@ class ExampleServer:
                 TOKEN: token["id"],
                 CODE: code["code"],
                 HOME: str(home),
+                "https://example.org": "http://127.0.0.1:1",  # nothing listens there
             },
         )
 

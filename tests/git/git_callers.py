@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 
 from bullpen.domain.errors import BullpenError
-from bullpen.git import anchors, changes, diff, revisions, worktree_includes, worktrees
+from bullpen.git import anchors, changes, diff, file_names, revisions, worktree_includes, worktrees
 from bullpen.git.git_directories import GitDirectories
 from support.git_exploits import HostileRepository
 
@@ -49,6 +49,7 @@ GIT_CALLERS: dict[str, GitCaller] = {
     "git.revisions.find_commit": lambda trap: _call_on_both(trap, revisions.find_commit, "HEAD"),
     "git.worktrees.branch_head": lambda trap: _call_on_both(trap, worktrees.branch_head, "main"),
     "git.worktrees.remote_head": lambda trap: _call_on_both(trap, worktrees.remote_head, "main"),
+    "git.worktrees.list_branches": lambda trap: _call_on_both(trap, worktrees.list_branches),
     "git.worktrees.create_branch": lambda trap: worktrees.create_branch(
         trap.repo.git_directories, "made", trap.head
     ),
@@ -70,6 +71,7 @@ GIT_CALLERS: dict[str, GitCaller] = {
     "git.anchors.add_refs": _add_and_remove_refs,
     "git.anchors.remove_refs": lambda trap: anchors.remove_refs(trap.repo.git_directories, "y"),
     "git.anchors._index_tree": lambda trap: _call_on_both(trap, anchors._index_tree),
+    "git.file_names.list_file_names": lambda trap: _call_on_both(trap, file_names.list_file_names),
     "git.worktree_includes.included_files": lambda trap: _call_on_both(
         trap, worktree_includes.included_files, ["*.txt"]
     ),

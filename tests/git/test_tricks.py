@@ -33,7 +33,11 @@ def callers_of(name: str) -> Iterator[str]:
 
 def test_every_function_that_calls_git_is_tested() -> None:
     assert set(callers_of("run_git")) == set(GIT_CALLERS)
-    assert set(callers_of("start_git")) == {"git.run.run_git", "git.overlays._parse"}
+    assert set(callers_of("start_git")) == {
+        "git.run.run_git",
+        "git.overlays._parse",
+        "git.clone.clone_repository",
+    }
 
 
 def test_only_one_module_starts_git() -> None:

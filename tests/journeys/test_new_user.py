@@ -135,4 +135,6 @@ async def _try_in_a_browser(address: str) -> None:
         page.set_default_timeout(DEADLINE * 1000)
         await page.goto(address)
         await page.get_by_role("button", name="Try the demo agent").click()
-        await expect(page.get_by_role("log")).to_contain_text("The plan is done.", timeout=DEADLINE * 1000)
+        await expect(page.get_by_role("log")).to_contain_text(
+            "This is how an agent works here.", timeout=DEADLINE * 1000
+        )

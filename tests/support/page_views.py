@@ -51,7 +51,7 @@ class ViewNavigator:
 
     names: tuple[str, ...] = (
         *("home", "chat", "diff", "files", "terminal", "replay"),
-        *("inbox", "search", "usage", "palette"),
+        *("mention", "inbox", "search", "usage", "palette"),
     )
 
     def __init__(self, page: Page, session: SessionClient) -> None:
@@ -91,6 +91,12 @@ class ViewNavigator:
     async def replay(self) -> None:
         await self._show_end_of_replay()
         await self._wait_for_colors()
+
+    async def mention(self) -> None:
+        await self._show(f"session/{self._session.id}")
+        await self._page.get_by_role("tab", name="Scripted").click()
+        await self._page.get_by_label("Message", exact=True).fill("see @")
+        await expect(self._page.get_by_role("option", name="notes.md")).to_be_visible()
 
     async def inbox(self) -> None:
         await self._show("inbox")
@@ -141,7 +147,7 @@ class PhoneViewNavigator(ViewNavigator):
 
     names = (
         *("home", "start", "chat", "menu", "diff", "files", "terminal"),
-        *("replay", "past_terminal", "past_changes", "inbox", "search", "usage", "palette"),
+        *("replay", "past_terminal", "past_changes", "mention", "inbox", "search", "usage", "palette"),
     )
 
     async def home(self) -> None:

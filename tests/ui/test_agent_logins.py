@@ -41,7 +41,9 @@ async def test_the_page_shows_at_an_agent_that_no_login_was_found(
     await expect(agent_item).to_contain_text("To log in to Closed, run sh -c")
     await expect(page.get_by_role("listitem").filter(has_text="Demo")).not_to_contain_text("login")
 
-    await page.get_by_label("Agent").select_option(label="Closed (no login found)")
+    await page.get_by_label("Agent").select_option(label="Closed")
+    group = page.locator("optgroup[label='Installed, no login found']")
+    await expect(group).to_have_text("Closed")
     form = page.locator("form").filter(has=page.get_by_label("Prompt"))
     await expect(form).to_contain_text("You can start it anyway")
     await expect(page.get_by_role("button", name="New agent")).to_be_enabled()
@@ -51,6 +53,7 @@ async def test_the_page_shows_at_an_agent_that_no_login_was_found(
     await page.get_by_role("button", name="Check again").click()
     await expect(agent_item).to_contain_text("logged in")
     await expect(page.get_by_text("no login found")).to_have_count(0)
+    await expect(group).to_have_count(0)
     assert await page.evaluate("window.violations") == []
 
 

@@ -123,7 +123,8 @@ async def test_a_prompt_that_crashed_its_agent_can_be_tried_again_in_a_new_sessi
     dialog = chat.page.get_by_role("dialog", name="New session")
     await expect(dialog.get_by_label("Prompt")).to_have_value("[[crash]]")
     session = await chat.talk.server.call("GET", chat.talk.path)
-    await expect(dialog.get_by_label("Directory")).to_have_value(session["locationPath"])
+    project = dialog.get_by_role("radio", checked=True)
+    await expect(project).to_have_attribute("title", session["locationPath"])
 
 
 async def test_a_phone_shows_the_button_to_try_again_after_a_failure(chat: ChatPage) -> None:

@@ -160,8 +160,9 @@ async def test_a_refusal_of_the_server_is_shown_in_the_dialog_of_the_request(
     page = await open_page(device, server)
     await page.get_by_role("button", name="New session").click()
     dialog = page.get_by_role("dialog", name="New session")
+    await dialog.get_by_role("button", name="Add a project").click()
     await dialog.get_by_label("Directory").fill("/nowhere")
-    await dialog.get_by_role("button", name="New terminal").click()
+    await page.keyboard.press("Enter")
     await expect(dialog.get_by_role("alert")).to_contain_text("outside the workspace root")
     await dialog.get_by_role("button", name="Close").click()
     await expect(dialog).not_to_be_visible()
@@ -406,9 +407,9 @@ async def test_the_repository_used_last_is_selected_unless_the_user_selects_anot
         )
     page = await open_page(device, server, "#/new")
     await expect(page.get_by_role("radio", name="borneo")).to_be_checked()
-    await page.get_by_role("radio", name="A directory").click()
+    await page.get_by_role("radio", name="A new directory").click()
     await page.reload()
-    await expect(page.get_by_role("radio", name="A directory")).to_be_checked()
+    await expect(page.get_by_role("radio", name="A new directory")).to_be_checked()
 
 
 async def test_sessions_are_listed_only_after_their_repositories_are_known(

@@ -21,6 +21,7 @@ from web.repeated_posts import DoneOnce, Post, check_posts_are_idempotent
 session_loop = pytest.mark.asyncio(loop_scope="session")
 
 ROUTES_WITHOUT_AGENT = {
+    "/api/clones",
     "/api/import",
     "/api/login",
     "/api/login-codes",
@@ -99,6 +100,7 @@ class PostsWithoutAgent:
             Post("/api/sessions", "/api/sessions", {"title": "only one"}, self._one_session),
             Post(f"{of_session}/leave", f"{session}/leave", None, self._still_active),
             Post(f"{of_session}/seen", f"{session}/seen", {"seq": 1}, self._still_active),
+            Post("/api/clones", "/api/clones", {"url": "http://127.0.0.1:1/cloned"}, self._one_clone),
             Post("/api/rules", "/api/rules", RULE, self._one_rule),
             Post("/api/roots", "/api/roots", {"path": str(repository)}, self._one_root),
             Post(f"{of_session}/workers", workers, {"type": "terminal", "role": "new"}, self._one_worker),
@@ -143,6 +145,10 @@ class PostsWithoutAgent:
     async def _one_root(self, answer: Any) -> None:
         roots = (await self.server.call("GET", "/api/roots"))["roots"]
         assert roots.count(answer) == 1
+
+    async def _one_clone(self, answer: Any) -> None:
+        assert answer["path"] == str(self.server.workspace / "bullpen/cloned")
+        assert (await self.server.http.get(f"/api/clones/{answer['id']}")).status_code == 404  # of the killed
 
     async def _one_rule(self, _: Any) -> None:
         assert len((await self.server.call("GET", "/api/rules"))["rules"]) == 1

@@ -31,9 +31,10 @@ async function showReplay({ sessionId, token }: { sessionId: string; token: stri
 
 function showApplication(): void {
   forgetOld()
-  const page = new Page()
+  const view = new ViewState()
+  const page = new Page((question) => view.ask(question))
   const archiving = new Archiving((session) => void page.archive(session))
-  const app = { page, view: new ViewState(), commands: new Commands(), layouts: new Layouts(), branchSummaries: new BranchSummaries(), archiving }
+  const app = { page, view, commands: new Commands(), layouts: new Layouts(), branchSummaries: new BranchSummaries(), archiving }
   app.commands.add(() => permanentCommands(app))
   app.commands.add(() => currentCommands(app))
   mount(App, { target: root(), props: { app } })

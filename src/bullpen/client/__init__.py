@@ -26,6 +26,13 @@ from .frames import (
     Reconnected,
     SizeFrame,
 )
+from .projects import (
+    DirectoryChoices,
+    FileNameList,
+    FoundRepositories,
+    ProjectDirectory,
+    RepositoryClone,
+)
 from .question_client import QuestionClient
 from .search_shapes import SearchHit, UsageGroup, UsageReport, UsageTotals
 from .shapes import (
@@ -63,12 +70,15 @@ __all__ = [
     "Client",
     "ConnectionLost",
     "Diff",
+    "DirectoryChoices",
     "Disconnected",
     "ErrorFrame",
     "Event",
     "EventPage",
     "ExitFrame",
     "FileDiff",
+    "FileNameList",
+    "FoundRepositories",
     "Frame",
     "Health",
     "HistoryFrame",
@@ -81,6 +91,7 @@ __all__ = [
     "OutputFrame",
     "Permission",
     "Port",
+    "ProjectDirectory",
     "PromptResult",
     "Question",
     "QuestionClient",
@@ -89,6 +100,7 @@ __all__ = [
     "RebuildResult",
     "Reconnected",
     "Repository",
+    "RepositoryClone",
     "Root",
     "RootList",
     "RotatedToken",

@@ -15,6 +15,7 @@ from .discovery import ServerDiscovery
 from .files import FileCalls
 from .frames import OutputFrame
 from .inbox import InboxCalls
+from .projects import ProjectCalls
 from .recordings import RecordingCalls
 from .rest import RestClient, RestRequest
 from .roots import RootCalls
@@ -48,7 +49,15 @@ _UNAVAILABLE = 503
 
 
 class Client(
-    AgentCalls, InboxCalls, SearchCalls, TokenCalls, RecordingCalls, FileCalls, WorktreeCalls, RootCalls
+    AgentCalls,
+    InboxCalls,
+    SearchCalls,
+    TokenCalls,
+    RecordingCalls,
+    FileCalls,
+    WorktreeCalls,
+    RootCalls,
+    ProjectCalls,
 ):
     """A connection to the server that the settings name, or to the server at `url`."""
 

@@ -15,6 +15,7 @@ from .revisions import find_commit
 from .run import GitFailed, run_git
 
 CHECKOUT_SECONDS = 600.0
+MAX_BRANCHES = 200  # that are listed
 DIRECTORY_MODE = 0o750  # as git makes it with the umask that Bullpen sets
 
 
@@ -74,6 +75,19 @@ async def branch_head(repository: GitDirectories, branch: str) -> str | None:
         repository, "rev-parse", *options, refs=[f"refs/heads/{branch}"], accept=(0, 1, 128)
     )
     return None if result.code else result.output.decode().split()[-1]
+
+
+async def list_branches(repository: GitDirectories) -> list[str]:
+    """Return the local and remote branches: the one that is checked out first, then the latest commits."""
+    options = (
+        f"--count={MAX_BRANCHES}",
+        "--sort=-committerdate",
+        "--format=%(HEAD)%(symref)%00%(refname:short)",
+    )
+    result = await run_git(repository, "for-each-ref", *options, refs=["refs/heads", "refs/remotes"])
+    lines = [line.partition("\0") for line in result.output.decode("utf-8", "replace").splitlines()]
+    named = [(mark, name) for mark, _, name in lines if mark in ("*", " ")]  # origin/HEAD has a target
+    return [name for _, name in sorted(named, key=lambda each: each[0] != "*")]
 
 
 async def remote_head(repository: GitDirectories, branch: str) -> str | None:

@@ -129,6 +129,14 @@ class WorkspaceFiles:
                 return directory
         raise _protected(path)
 
+    def has_file(self, path: str) -> bool:
+        """Tell whether a path names a regular file that the caller may read."""
+        try:
+            self.size_of(path)
+        except BullpenError:
+            return False
+        return True
+
     def is_protected(self, path: str) -> bool:
         """Tell whether a path of the workspace is, or was, a protected place; a link is not followed."""
         relative = relative_path(self.root, path)

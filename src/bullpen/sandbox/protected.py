@@ -92,6 +92,11 @@ class ProtectedPlaces:
         finally:
             os.close(fd)
 
+    def places_below(self, directory: str) -> list[str]:
+        """Return the real paths of all places in a directory, relative to it."""
+        paths = (*self._own.real_paths, *self._secret.real_paths)
+        return [os.path.relpath(path, directory) for path in paths if path.startswith(f"{directory}/")]
+
     def hidden(self, entries: Sequence[os.stat_result], *, secrets: bool = False) -> list[bool]:
         """Tell for each entry of a directory that is not refused itself whether the entry is protected."""
         inodes = self._own.among(entries) | (frozenset() if secrets else self._secret.among(entries))
@@ -119,7 +124,7 @@ class _PathSet:
 
     def __init__(self, paths: Iterable[Path]) -> None:
         self._paths = tuple(map(str, paths))
-        self._real_paths = tuple(map(os.path.realpath, self._paths))
+        self.real_paths = tuple(map(os.path.realpath, self._paths))
         self._index = _Index(frozenset(), -MAX_INDEX_AGE, 0)
 
     def holds(self, fd: int, chain: list[os.stat_result]) -> bool:
@@ -139,7 +144,7 @@ class _PathSet:
 
     def is_below(self, path: str) -> bool:
         """Return whether a real path is one of the places or below one."""
-        return any(path == place or path.startswith(f"{place}/") for place in self._real_paths)
+        return any(path == place or path.startswith(f"{place}/") for place in self.real_paths)
 
     def among(self, entries: Iterable[os.stat_result]) -> frozenset[Inode]:
         """Return the inodes of the protected places, and of entries that are hard links into them."""

@@ -90,7 +90,7 @@ class WorkspaceRoots:
         """Return the real directory that a text names, or raise Forbidden if no root contains it."""
         real = real_path(text)
         if not self.contains(real):
-            raise self._outside(text, real)
+            raise self.refusal(text, real)
         return self._checked(real, text)
 
     def directory_of_owner(self, text: str) -> Path:
@@ -98,7 +98,13 @@ class WorkspaceRoots:
         real = real_path(text)
         if self.contains(real) or not (self._fixed or root_refusal(real)):
             return self._checked(real, text)
-        raise self._outside(text, real)
+        raise self.refusal(text, real)
+
+    def may_browse(self, real: Path) -> bool:
+        """Tell whether the owner may list a directory to choose a workspace root: no system directory."""
+        if self._fixed:
+            return self.contains(real)
+        return real == real.parent or root_refusal(real, force=True) is None
 
     def new_directory(self, text: str) -> Path:
         """Return the real directory that a text names inside a root; make it if it is missing."""
@@ -109,10 +115,19 @@ class WorkspaceRoots:
 
     def default_directory(self, name: str) -> Path:
         """Return the directory for a session without one: the first fixed root or a new scratch directory."""
-        if self._fixed:
-            return self.directory(str(self._fixed[0]))
-        self._scratch.mkdir(NEW_ROOT_MODE, parents=True, exist_ok=True)
-        return self.new_directory(str(self._scratch / name))
+        above = self.make_directory_of_new_projects()
+        return above if self._fixed else self.new_directory(str(above / name))
+
+    @property
+    def directory_of_new_projects(self) -> Path:
+        """The directory for clones and new session directories: the first fixed root or the scratch root."""
+        return self._fixed[0] if self._fixed else self._scratch
+
+    def make_directory_of_new_projects(self) -> Path:
+        """Return that directory, made if it is the scratch root and missing."""
+        if not self._fixed:
+            self._scratch.mkdir(NEW_ROOT_MODE, parents=True, exist_ok=True)
+        return self.directory(str(self.directory_of_new_projects))
 
     def contains(self, real: Path) -> bool:
         """Tell whether a real path lies inside a root, or in a worktree of a registered repository."""
@@ -122,7 +137,7 @@ class WorkspaceRoots:
         """Raise Forbidden unless an opened directory lies inside a root and is not protected."""
         real = Path(os.readlink(f"/proc/self/fd/{fd}"))
         if not self.contains(real):
-            raise self._outside(path, real)
+            raise self.refusal(path, real)
         if self.protected.refuses(fd, secrets=True):
             raise _protected(path)
 
@@ -238,7 +253,7 @@ class WorkspaceRoots:
             raise _protected(text)
         return real
 
-    def _outside(self, text: str, real: Path) -> Forbidden | NotFound:
+    def refusal(self, text: str, real: Path) -> Forbidden | NotFound:
         """Log a path outside the roots and return the error, which says how to allow it."""
         log.warning("security: path outside the workspace roots", path=text, real=str(real))
         if self._fixed:

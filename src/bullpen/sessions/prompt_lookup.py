@@ -1,11 +1,14 @@
-"""Read what a prompt needs before it can be sent: images, forwarded text, a recap, the terminal mode."""
+"""Read what a prompt needs before it is sent: images, files, forwarded text, a recap, the terminal mode."""
 
+import asyncio
 import base64
 from collections.abc import Iterable
+from pathlib import Path
 
 from ..domain import prompts
 from ..domain.conversation import AgentMessage, ForwardedFrom, UserPrompt
 from ..domain.errors import Invalid, NotFound
+from ..domain.mentions import find_mentions
 from ..domain.prompts import Prompt
 from ..domain.snapshot import Worker
 from ..log.log import SessionLog
@@ -37,7 +40,7 @@ class PromptLookup:
         return await last_answer(self._services.store, self._log.id, origin.worker_id)
 
     async def prompt_inputs(self, order: Prompt) -> PromptInputs:
-        """Read what is sent with a prompt: encoded images and a recap, or how to type into the terminal.
+        """Read what is sent with a prompt: images, files and a recap, or how to type into the terminal.
 
         Raise Invalid if the images are too large together.
         """
@@ -58,7 +61,17 @@ class PromptLookup:
                 f"these have {size >> 20}: send some of them with another"
             )
         encoded = [(kind, base64.b64encode(data).decode()) for kind, data in found]
-        return PromptInputs(images=encoded, recap=await self._recap(worker) if worker else "")
+        if worker is None:
+            return PromptInputs(images=encoded)
+        files = await asyncio.to_thread(self._mentioned_files, worker, order.text)
+        return PromptInputs(images=encoded, files=files, recap=await self._recap(worker))
+
+    def _mentioned_files(self, worker: Worker, text: str) -> list[tuple[str, str]]:
+        """Return the name and the URI of each file in the workspace that a text mentions."""
+        files = self._services.files(worker.workspace)
+        found = (next(filter(files.has_file, names), None) for names in find_mentions(text))
+        named = dict.fromkeys(name for name in found if name is not None)
+        return [(name, Path(worker.workspace, name).as_uri()) for name in named]
 
     async def _typing_mode(self, worker: Worker, image_paths: tuple[str, ...]) -> TypingMode:
         """Return how to type a prompt with these images into the terminal of an agent."""

@@ -25,10 +25,11 @@ class AgentSlots:
         """Hold a slot while an agent is being started. Raise TooMany if no slot is free."""
         used = self._used | set(self._held)
         if self._limit and session_id not in used and len(used) >= self._limit:
+            count = "1 session has" if self._limit == 1 else f"{self._limit} sessions have"
             raise TooMany(
-                f"{self._limit} sessions have a running agent, which is the limit; "
+                f"{count} a running agent, which is the limit; "
                 "end one of them and try again, or raise the limit with AGENT_MAX_SESSIONS"
-            )
+            ).with_details({"limit": self._limit, "setting": "max_sessions"})
         self._held[session_id] += 1
         try:
             yield

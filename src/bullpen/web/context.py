@@ -9,9 +9,11 @@ from starlette.requests import HTTPConnection
 from ..agents.registry import AgentRegistry
 from ..config import Config
 from ..sandbox.roots import WorkspaceRoots
+from ..sessions.clones import RepositoryClones
 from ..sessions.inbox import LiveInbox
 from ..sessions.presence import ViewerPresence
 from ..sessions.recorder import SessionRecorder
+from ..sessions.registration import RepositoryRegistration
 from ..sessions.rules import RuleSet
 from ..sessions.sessions import Sessions
 from ..sessions.worktrees import RepositoryWorktrees
@@ -30,6 +32,8 @@ class WebContext:
     sessions: Sessions
     records: RecordStore
     worktrees: RepositoryWorktrees
+    registration: RepositoryRegistration
+    clones: RepositoryClones
     credentials: Credentials
     recorder: SessionRecorder
     presence: ViewerPresence

@@ -132,10 +132,19 @@ def session_resume(acp_session_id: str, cwd: str, servers: Sequence[dict[str, An
     return _reattach("session/resume", acp_session_id, cwd, servers)
 
 
-def session_prompt(acp_session_id: str, text: str, images: Iterable[tuple[str, str]] = ()) -> OutgoingCall:
-    """Return the ACP request that sends a prompt. `images` are pairs of media type and base64 data."""
+def session_prompt(
+    acp_session_id: str,
+    text: str,
+    images: Iterable[tuple[str, str]] = (),
+    files: Iterable[tuple[str, str]] = (),
+) -> OutgoingCall:
+    """Return the ACP request that sends a prompt.
+
+    `images` are pairs of media type and base64 data, `files` pairs of the name and the URI of a file.
+    """
     blocks: list[dict[str, Any]] = [{"type": "text", "text": text}]
     blocks += [{"type": "image", "mimeType": kind, "data": data} for kind, data in images]
+    blocks += [{"type": "resource_link", "name": name, "uri": uri} for name, uri in files]
     return OutgoingCall("session/prompt", {"sessionId": acp_session_id, "prompt": blocks})
 
 

@@ -20,6 +20,7 @@ from ..wire.acp_calls import OutgoingReply
 from .conversation_change import ConversationChange
 
 Images = Sequence[tuple[str, str]]  # media type and base64 of each
+Files = Sequence[tuple[str, str]]  # name and URI of each
 
 
 def send_prompt(
@@ -27,6 +28,7 @@ def send_prompt(
     worker_id: str,
     order: Prompt,
     images: Images,
+    files: Files = (),
     recap: str = "",
     from_queue: bool = False,
 ) -> ConversationChange:
@@ -45,7 +47,7 @@ def send_prompt(
         change.record(kind(text="", partial=False, message_id=block.message_id))
     change.begin_turn(order, from_queue)
     text = f"{recap}\n\n{order.text}" if recap else order.text
-    change.send(acp_calls.session_prompt(_acp_session_id(change), text, images))
+    change.send(acp_calls.session_prompt(_acp_session_id(change), text, images, files))
     return change
 
 

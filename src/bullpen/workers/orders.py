@@ -16,9 +16,10 @@ from .worker_services import AgentCatalog
 
 
 class PromptInputs(Struct, frozen=True, kw_only=True):
-    """What has to be read before the prompt is decided: images, a recap, or the mode of a terminal."""
+    """What has to be read before the prompt is decided: images, files, a recap, or the mode of a terminal."""
 
     images: Sequence[tuple[str, str]] = ()  # media type and base64 of each
+    files: Sequence[tuple[str, str]] = ()  # name and URI of each that the text mentions
     recap: str = ""
     typing: TypingMode | None = None  # for an agent in a terminal
 
@@ -33,7 +34,9 @@ def send_prompt(
 ) -> ConversationChange:
     """Send a prompt and begin its turn, or raise Conflict if the agent is busy."""
     if not snapshot.worker(worker_id).is_typed_to:
-        return acp_orders.send_prompt(snapshot, worker_id, order, inputs.images, inputs.recap, from_queue)
+        return acp_orders.send_prompt(
+            snapshot, worker_id, order, inputs.images, inputs.files, inputs.recap, from_queue
+        )
     if inputs.typing is None:
         raise Conflict("another agent is now in this role; send the prompt again")
     return pty_orders.send_prompt(snapshot, worker_id, order, inputs.typing, from_queue)

@@ -1,5 +1,6 @@
 /** The REST calls of one conversation: prompts, answers, the queue, settings and images. */
 import { call, download, upload } from './http.ts'
+import type { FileNames } from './types/files.ts'
 import type { Image } from './types/prompts.ts'
 import type { Queue, QueueEdit } from './types/queue.ts'
 
@@ -82,6 +83,11 @@ export class ConversationApi {
 
   image(id: string): Promise<Blob> {
     return download(`${this.#sessionPath}/images/${encodeURIComponent(id)}`)
+  }
+
+  /** The names of the files in the workspace of the agent. */
+  fileNames(): Promise<FileNames> {
+    return call('GET', `${this.#sessionPath}/file-names?workerId=${encodeURIComponent(this.#workerId)}`)
   }
 
   /** The whole output of a terminal of this session. */

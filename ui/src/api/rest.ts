@@ -1,7 +1,9 @@
 /** The REST calls of this page, one function for each request. */
 import { call, download, postWhileClosing, upload } from './http.ts'
 import type { Agents } from './types/agents.ts'
+import type { Clone } from './types/clones.ts'
 import type { Comments, Diff } from './types/diff.ts'
+import type { DirectoryChoices, FoundRepositories } from './types/directories.ts'
 import type { Events } from './types/events.ts'
 import type { Listing } from './types/files.ts'
 import type { LoginCode } from './types/login.ts'
@@ -9,7 +11,7 @@ import type { Imported } from './types/importing.ts'
 import type { Permissions, Rule, Rules } from './types/permissions.ts'
 import type { Ports } from './types/ports.ts'
 import type { Prompt } from './types/prompts.ts'
-import type { Repositories, Repository } from './types/repositories.ts'
+import type { Branches, Repositories, Repository } from './types/repositories.ts'
 import type { Search } from './types/search.ts'
 import type { NewSession, Session, Sessions } from './types/sessions.ts'
 import type { Timeline } from './types/timeline.ts'
@@ -48,7 +50,6 @@ export const rest = {
   createSession: (session: NewSession) => call<Session>('POST', '/sessions', session),
   editSession: (id: string, change: { title?: string; onLastDisconnect?: 'keep' | 'terminate' }) =>
     call<Session>('PATCH', sessionPath(id), change),
-  addRoot: (directory: string) => call('POST', '/roots', { path: directory }),
   purgeSession: (id: string) => call<Session>('DELETE', `${sessionPath(id)}?purge=true`),
   completeSession: (id: string) => call<Session>('POST', `${sessionPath(id)}/complete`),
   reopenSession: (id: string) => call<Session>('POST', `${sessionPath(id)}/reopen`),
@@ -88,6 +89,15 @@ export const rest = {
   agents: () => call<Agents>('GET', '/agents'),
   addAgent: (definition: object) => call<void>('POST', '/agents', definition),
   removeAgent: (id: string) => call<void>('DELETE', `/agents/${encodeURIComponent(id)}`),
+  addRoot: (directory: string) => call('POST', '/roots', { path: directory }),
+  /** The directories whose path begins with a text. */
+  directories: (path: string) => call<DirectoryChoices>('GET', `/directories?${new URLSearchParams({ path })}`),
+  nearbyRepositories: () => call<FoundRepositories>('GET', '/directories/repositories'),
+  /** Start to clone a repository into a directory, or into the default one if that is empty. */
+  clone: (url: string, into: string) => call<Clone>('POST', '/clones', { url, into }),
+  cloneProgress: (id: string) => call<Clone>('GET', `/clones/${encodeURIComponent(id)}`),
+  cancelClone: (id: string) => call<void>('DELETE', `/clones/${encodeURIComponent(id)}`),
+  branches: (repoId: string) => call<Branches>('GET', `/repositories/${encodeURIComponent(repoId)}/branches`),
   repositories: () => call<Repositories>('GET', '/repositories'),
   addRepository: (directory: string) => call<Repository>('POST', '/repositories', { path: directory }),
   renameRepository: (id: string, name: string) => call<Repository>('PATCH', `/repositories/${encodeURIComponent(id)}`, { name }),

@@ -14,7 +14,8 @@ export function fuzzyMatch(query: string, text: string): FuzzyMatch | undefined 
   const wholeIndex = lowerText.indexOf(query.toLowerCase().trim())
   if (wholeIndex >= 0 && startsWord(text, wholeIndex)) return { score: 100 - wholeIndex, positions: consecutive(wholeIndex, query.trim().length) }
   const insideWord = wholeIndex < 0 ? undefined : { score: 5 * letters.length - wholeIndex / 50, positions: consecutive(wholeIndex, query.trim().length) }
-  const scattered = scatteredMatch(letters, text, lowerText)
+  // A letter that skips to a word may leave too few letters behind it: "rme" in "readme.md".
+  const scattered = scatteredMatch(letters, text, lowerText, true) ?? scatteredMatch(letters, text, lowerText, false)
   return insideWord && insideWord.score >= (scattered?.score ?? 0) ? insideWord : scattered
 }
 
@@ -22,13 +23,13 @@ function startsWord(text: string, at: number): boolean {
   return at === 0 || /[\s/:_.-]/.test(text[at - 1] ?? '')
 }
 
-/** Match each letter at its next position, preferably at the beginning of a word. */
-function scatteredMatch(letters: string, text: string, lowerText: string): FuzzyMatch | undefined {
+/** Match each letter at its next position, or with `skips` preferably at the next beginning of a word. */
+function scatteredMatch(letters: string, text: string, lowerText: string, skips: boolean): FuzzyMatch | undefined {
   const positions: number[] = []
   let score = 0
   let from = 0
   for (const letter of letters) {
-    const next = wordStart(text, lowerText, letter, from) ?? lowerText.indexOf(letter, from)
+    const next = (skips ? wordStart(text, lowerText, letter, from) : undefined) ?? lowerText.indexOf(letter, from)
     if (next < 0) return undefined
     score += startsWord(text, next) ? 8 : next === from && positions.length ? 4 : -1
     positions.push(next)

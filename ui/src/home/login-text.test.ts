@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { anAgent } from '../testing/test-records.ts'
-import { lacksLogin, loginCommandLine, mayNeedLogin, installText } from './login-text.ts'
+import { agentGroups, lacksLogin, loginCommandLine, mayNeedLogin, installText } from './login-text.ts'
 
 test('an installed agent shows whether a login was found, if that is known', () => {
   const words = (['yes', 'no', 'unknown', 'none'] as const).map((loggedIn) => installText(anAgent({ loggedIn })))
@@ -12,6 +12,16 @@ test('only an installed agent can lack a login', () => {
   expect(lacksLogin(anAgent({ loggedIn: 'no' }))).toBe(true)
   expect(lacksLogin(anAgent({ loggedIn: 'no', installed: false }))).toBe(false)
   expect(lacksLogin(anAgent({ loggedIn: 'unknown' }))).toBe(false)
+})
+
+test('agents that can start at once come first', () => {
+  const agents = [anAgent({ id: 'a', installed: false }), anAgent({ id: 'b', loggedIn: 'no' }), anAgent({ id: 'c' })]
+  expect(agentGroups(agents).map(({ label, agents }) => [label, ...agents.map(({ id }) => id)])).toEqual([
+    ['Installed', 'c'],
+    ['Installed, no login found', 'b'],
+    ['Not installed', 'a'],
+  ])
+  expect(agentGroups([])).toEqual([])
 })
 
 test('the login command is quoted for a shell', () => {

@@ -8,6 +8,15 @@ export function installText({ installed, loggedIn }: Pick<Agent, 'installed' | '
   return { yes: 'logged in', no: 'no login found', unknown: 'installed', none: 'installed' }[loggedIn]
 }
 
+/** Return the agents in groups: those that can start at once, those without a login, and those that are not installed. */
+export function agentGroups(agents: readonly Agent[]): { label: string; agents: Agent[] }[] {
+  return [
+    { label: 'Installed', agents: agents.filter((agent) => agent.installed && !lacksLogin(agent)) },
+    { label: 'Installed, no login found', agents: agents.filter(lacksLogin) },
+    { label: 'Not installed', agents: agents.filter((agent) => !agent.installed) },
+  ].filter((group) => group.agents.length)
+}
+
 /** Return whether an agent is installed but no login to it was found. */
 export function lacksLogin({ installed, loggedIn }: Pick<Agent, 'installed' | 'loggedIn'>): boolean {
   return installed && loggedIn === 'no'

@@ -1,28 +1,27 @@
 import { expect, test } from 'vitest'
 import { anAgent, aRepository, aSession } from '../testing/test-records.ts'
-import { formForRestart, agentFor, branchFor, EMPTY_FORM, sessionRequest, repositoryFor, formAfterStart, titleFrom } from './start-form.ts'
+import { formForRestart, agentFor, EMPTY_FORM, sessionRequest, repositoryFor, formAfterStart, titleFrom } from './start-form.ts'
 
 test('a directory, or no location, starts a quick session', () => {
   expect(sessionRequest(EMPTY_FORM, undefined)).toEqual({ type: 'quick' })
   expect(sessionRequest({ ...EMPTY_FORM, directory: ' /srv/x ' }, 'demo')).toEqual({ type: 'quick', locationPath: '/srv/x', agentId: 'demo' })
 })
 
-test('a repository starts a worktree session, with its own branch if chosen', () => {
+test('a repository starts a session in a new worktree, unless its own directory or a branch is chosen', () => {
   const start = { ...EMPTY_FORM, repoId: 'r', prompt: 'Fix the build' }
-  expect(sessionRequest(start, 'demo')).toEqual({ type: 'worktree', repoId: 'r', agentId: 'demo', title: 'Fix the build' })
-  expect(sessionRequest({ ...start, worktree: true }, 'demo')).toMatchObject({ branch: 'bullpen/fix-the-build' })
-  expect(sessionRequest({ ...start, worktree: true, branch: 'mine' }, 'demo')).toMatchObject({ branch: 'mine' })
+  const place = { type: 'worktree', repoId: 'r', agentId: 'demo', title: 'Fix the build' }
+  expect(sessionRequest(start, 'demo')).toEqual({ ...place, worktree: { mode: 'new', prompt: 'Fix the build' } })
+  expect(sessionRequest({ ...start, inCheckout: true }, 'demo')).toEqual(place)
+  expect(sessionRequest({ ...start, branch: ' mine ', base: 'main' }, 'demo')).toEqual({ ...place, worktree: { mode: 'either', branch: 'mine', base: 'main' } })
 })
 
-test('a long prompt gives a short title and a short branch', () => {
+test('a long prompt gives a short title', () => {
   const prompt = `Überprüfe ${'lange Sätze '.repeat(20)}\nand more`
   expect(titleFrom(prompt).length).toBeLessThanOrEqual(60)
-  expect(branchFor(prompt)).toMatch(/^bullpen\/[a-z0-9-]+$/)
-  expect(branchFor('!!!')).toBe('bullpen/work')
 })
 
 test('a session is started again in the same place', () => {
-  expect(formForRestart(aSession({ repoId: 'r' }), 'demo', 'go')).toEqual({ ...EMPTY_FORM, repoId: 'r', agentId: 'demo', prompt: 'go' })
+  expect(formForRestart(aSession({ repoId: 'r' }), 'demo', 'go')).toEqual({ ...EMPTY_FORM, repoId: 'r', inCheckout: true, agentId: 'demo', prompt: 'go' })
   const inWorktree = aSession({ repoId: 'r', worktreeId: 'fix', locationPath: '/src/atlas.worktrees/fix' })
   expect(formForRestart(inWorktree, null, '')).toEqual({ ...EMPTY_FORM, repoId: '', directory: '/src/atlas.worktrees/fix' })
 })
@@ -58,14 +57,15 @@ test('the agent is the chosen one, else that of the repository, else the last ch
   expect(agentFor(EMPTY_FORM, undefined, agents.slice(0, 2))?.id).toBe('a')
 })
 
-test('an agent that is not installed is never selected', () => {
+test('an agent that is not installed is selected only if the user chooses it', () => {
   const agents = [anAgent({ id: 'a', installed: false }), anAgent({ id: 'b', default: true })]
-  expect(agentFor({ agentId: 'a', lastAgentId: 'gone' }, aRepository({ agentId: 'a' }), agents)?.id).toBe('b')
+  expect(agentFor({ agentId: '', lastAgentId: 'a' }, aRepository({ agentId: 'a' }), agents)?.id).toBe('b')
+  expect(agentFor({ agentId: 'a', lastAgentId: '' }, undefined, agents)?.id).toBe('a')
   expect(agentFor(EMPTY_FORM, undefined, agents.slice(0, 1))).toBeUndefined()
 })
 
 test('a choice of an agent applies to one session only', () => {
-  const after = formAfterStart({ ...EMPTY_FORM, repoId: 'r', agentId: 'a', prompt: 'go', branch: 'mine', worktree: true }, aRepository())
-  expect(after).toEqual({ ...EMPTY_FORM, worktree: true, lastAgentId: 'a' })
+  const after = formAfterStart({ ...EMPTY_FORM, repoId: 'r', agentId: 'a', prompt: 'go', branch: 'mine', base: 'main', inCheckout: true }, aRepository())
+  expect(after).toEqual({ ...EMPTY_FORM, inCheckout: true, lastAgentId: 'a' })
   expect(formAfterStart({ ...EMPTY_FORM, repoId: '', directory: '/srv/x', lastAgentId: 'a' }, undefined)).toEqual({ ...EMPTY_FORM, repoId: '', directory: '/srv/x', lastAgentId: 'a' })
 })

@@ -8,10 +8,14 @@ import { remembered } from '../state/remembered.ts'
 export interface StartForm {
   /** The id of the chosen repository; empty for a directory, undefined if nothing was chosen. */
   repoId: string | undefined
+  /** The directory if no repository is chosen; empty for a new one. */
   directory: string
-  /** The name of the new branch if `worktree` is set; empty for a name made from the prompt. */
+  /** Whether the session works in the repository's own directory instead of a worktree of its own. */
+  inCheckout: boolean
+  /** The branch of the worktree; empty for a new one with a name made from the prompt. */
   branch: string
-  worktree: boolean
+  /** The branch at which a new branch starts; empty for the one that is checked out. */
+  base: string
   /** The agent chosen for this session; empty if none was chosen. */
   agentId: string
   /** The agent chosen for an earlier session; the agent of a repository takes precedence. */
@@ -19,7 +23,7 @@ export interface StartForm {
   prompt: string
 }
 
-export const EMPTY_FORM: StartForm = { repoId: undefined, directory: '', branch: '', worktree: false, agentId: '', lastAgentId: '', prompt: '' }
+export const EMPTY_FORM: StartForm = { repoId: undefined, directory: '', inCheckout: false, branch: '', base: '', agentId: '', lastAgentId: '', prompt: '' }
 
 /** Return the stored content of the form. */
 export const startForm = () => remembered<StartForm>('start', EMPTY_FORM)
@@ -28,7 +32,7 @@ export const startForm = () => remembered<StartForm>('start', EMPTY_FORM)
 export function formForRestart(session: Session, agentId: string | null, prompt: string): StartForm {
   const inRepository = session.repoId !== null && session.worktreeId === null
   const where = inRepository ? { repoId: session.repoId ?? '' } : { repoId: '', directory: session.locationPath }
-  return { ...EMPTY_FORM, ...where, agentId: agentId ?? '', prompt }
+  return { ...EMPTY_FORM, ...where, inCheckout: inRepository, agentId: agentId ?? '', prompt }
 }
 
 /** Return the request that creates the session of a form. */
@@ -43,20 +47,16 @@ export function sessionRequest(start: StartForm, agentId: string | undefined): N
 /** Return the part of the request that says where the session is created. */
 export function locationRequest(start: StartForm): NewSession {
   if (!start.repoId) return { type: 'quick', ...(start.directory.trim() && { locationPath: start.directory.trim() }) }
-  if (!start.worktree) return { type: 'worktree', repoId: start.repoId }
-  return { type: 'worktree', repoId: start.repoId, branch: start.branch.trim() || branchFor(start.prompt) }
+  if (start.inCheckout) return { type: 'worktree', repoId: start.repoId }
+  const branch = start.branch.trim()
+  const worktree = { mode: branch ? 'either' : 'new', ...(branch ? { branch } : { prompt: titleFrom(start.prompt) }), ...(start.base && { base: start.base }) } as const
+  return { type: 'worktree', repoId: start.repoId, worktree }
 }
 
 /** Return the first line of a prompt, cut to 60 characters, as the title of its session. */
 export function titleFrom(prompt: string): string {
   const line = prompt.trim().split('\n')[0] ?? ''
   return line.length > 60 ? `${line.slice(0, 57).trimEnd()}…` : line
-}
-
-/** Return a branch name made from the first words of a prompt. */
-export function branchFor(prompt: string): string {
-  const words = titleFrom(prompt).toLowerCase().normalize('NFKD').replaceAll(/[^a-z0-9]+/g, '-').replaceAll(/^-+|-+$/g, '')
-  return `bullpen/${words.split('-').slice(0, 5).join('-') || 'work'}`
 }
 
 /** Return the chosen repository, else the one used last, else the first; undefined if a directory was chosen or there is no repository. */
@@ -71,19 +71,22 @@ export function repositoryFor(
   return candidates.find((each) => each !== undefined) ?? repositories[0]
 }
 
-/** Return the selected agent among the installed ones: the chosen one, else that of the repository, the last chosen one, the default or the first. */
+/**
+ * Return the selected agent: the chosen one, installed or not, else among the installed ones that of the repository, the
+ * last chosen one, the default or the first.
+ */
 export function agentFor(
   { agentId, lastAgentId }: Pick<StartForm, 'agentId' | 'lastAgentId'>,
   repository: Pick<Repository, 'agentId'> | undefined,
   agents: readonly Agent[],
 ): Agent | undefined {
   const installed = agents.filter((agent) => agent.installed)
-  const candidates = [agentId, repository?.agentId, lastAgentId].map((id) => installed.find((each) => each.id === id))
-  return candidates.find((each) => each !== undefined) ?? installed.find((agent) => agent.default) ?? installed[0]
+  const candidates = [repository?.agentId, lastAgentId].map((id) => installed.find((each) => each.id === id))
+  return agents.find((each) => each.id === agentId) ?? candidates.find((each) => each !== undefined) ?? installed.find((agent) => agent.default) ?? installed[0]
 }
 
 /** Return the form after a session was started: the prompt is cleared, and the agent becomes the last chosen one. */
 export function formAfterStart(start: StartForm, repository: Repository | undefined): StartForm {
   const { agentId, lastAgentId } = start
-  return { ...start, prompt: '', branch: '', repoId: repository ? undefined : start.repoId, agentId: '', lastAgentId: agentId || lastAgentId }
+  return { ...start, prompt: '', branch: '', base: '', repoId: repository ? undefined : start.repoId, agentId: '', lastAgentId: agentId || lastAgentId }
 }

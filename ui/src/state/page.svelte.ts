@@ -11,9 +11,11 @@ import type { NewWorker, Worker } from '../api/types/workers.ts'
 import { deviceName } from '../parts/device-name.ts'
 import { attentionOf, type Attention } from './attention.ts'
 import { fold, type DashboardMessage } from './dashboard.ts'
+import { remedyFor } from './remedies.ts'
 import { formatRoute, loginCode, parseRoute, type Route } from './route.ts'
 import { canStartAgain } from './tab-workers.ts'
 import { forgetRemoved, markShown, lastShownAt, startTracking } from './last-shown.ts'
+import type { YesQuestion } from './view-state.svelte.ts'
 
 /** The state of one page load; created by main.ts and shared by `useApp`. */
 export class Page {
@@ -32,8 +34,6 @@ export class Page {
   /** Whether all lists were loaded once; before that an empty list means "unknown". */
   ready = $state(false)
   problem: string | undefined = $state()
-  /** The directory in which the last attempt was refused because the owner has not allowed sessions there yet. */
-  rootToAllow: string | undefined = $state()
   busy = $state(false)
   route: Route = $state.raw(parseRoute(location.hash))
 
@@ -42,6 +42,7 @@ export class Page {
     return route.view === 'session' ? this.sessions.find((session) => session.id === route.sessionId) : undefined
   })
 
+  readonly #ask: (question: YesQuestion) => Promise<boolean>
   #unanswered = false // whether the last problem was a missing answer; stays true when the user dismisses the message
   readonly #seenItems = new Set<string>() // ids of inbox items
 
@@ -51,6 +52,11 @@ export class Page {
     message: (data) => this.#receive(JSON.parse(data as string)),
     status: (status, closeCode) => this.#statusChanged(status, closeCode),
   })
+
+  /** `ask` shows a question to the user and returns whether the user agreed. */
+  constructor(ask: (question: YesQuestion) => Promise<boolean>) {
+    this.#ask = ask
+  }
 
   /** Log in with a code in the address, check the login, and connect to the server. */
   async start(): Promise<void> {
@@ -129,11 +135,6 @@ export class Page {
     return loaded
   }
 
-  /** Add a directory to the workspace roots. */
-  allowRoot(directory: string): Promise<boolean> {
-    return this.attempt(async () => void (await rest.addRoot(directory)))
-  }
-
   /** Create a session, send its first prompt if there is one, and show it. */
   startSession(request: NewSession, prompt: string, promptId: string): Promise<boolean> {
     return this.attempt(async () => {
@@ -204,15 +205,19 @@ export class Page {
     })
   }
 
-  /** Run an action; return false and show the message if the server refuses it. */
+  /**
+   * Run an action; return false and show the message if the server refuses it. If the user can remove the reason,
+   * ask for it, and run the action again.
+   */
   async attempt(action: () => Promise<void>): Promise<boolean> {
     this.busy = true
     this.problem = undefined
-    this.rootToAllow = undefined
     try {
       await action()
       return true
     } catch (error) {
+      const remedy = remedyFor(error, this.sessions)
+      if (remedy && (await this.#ask(remedy.question))) return this.attempt(async () => void (await remedy.apply(), await action()))
       this.showError(error)
       return false
     } finally {
@@ -300,7 +305,6 @@ export class Page {
     this.#unanswered = error.isTransient
     if (error.status === 401 && this.access === 'granted') this.access = 'denied'
     this.problem = error.message
-    this.rootToAllow = (error.details as { allowRoot?: string } | undefined)?.allowRoot
   }
 }
 

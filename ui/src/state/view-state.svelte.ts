@@ -12,6 +12,15 @@ export interface Confirmation {
   title: string
   text: string
   choices: DialogChoice[]
+  /** Called if the dialog is closed without a choice. */
+  onclose?: () => void
+}
+
+/** A question that is answered with one choice, or not at all. */
+export interface YesQuestion {
+  title: string
+  text: string
+  label: string
 }
 
 export class ViewState {
@@ -75,6 +84,14 @@ export class ViewState {
 
   confirm(confirmation: Confirmation): void {
     this.confirmation = confirmation
+  }
+
+  /** Ask a question; return whether the user agreed. */
+  ask({ title, text, label }: YesQuestion): Promise<boolean> {
+    return new Promise((resolve) => {
+      const no = () => resolve(false)
+      this.confirm({ title, text, choices: [{ label: 'Cancel', run: no }, { label, kind: 'primary', run: () => resolve(true) }], onclose: no })
+    })
   }
 
   announce(text: string): void {

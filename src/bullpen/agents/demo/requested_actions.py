@@ -7,6 +7,7 @@ HELP = """\
 I am the demo agent. There is no model behind me; I do what these words say, in their order:
 
 - **help**: shows this
+- **tour**: explains the steps of a change while it makes one
 - **think**: thinks aloud before it answers
 - **plan**: makes a plan and works through it
 - **edit** `notes.md`: edits a file (also *write*, *create*)
@@ -23,6 +24,7 @@ For example: `plan, edit notes.md and run date`"""
 
 VERBS = {
     "help": "help",
+    "tour": "tour",
     "think": "think",
     "plan": "plan",
     "edit": "edit",

@@ -20,6 +20,18 @@ OPTIONS = [
     {"optionId": "always", "name": "Always allow", "kind": "allow_always"},
     {"optionId": "no", "name": "Reject", "kind": "reject_once"},
 ]
+TOUR = ["Ask for permission", "Change a file", "Show the diff"]
+TOUR_FILE = "hello.md"
+TOUR_BEFORE = f"""\
+This is how an agent works here. It has made the plan above.
+
+Now it wants to change `{TOUR_FILE}`, and asks you first: the card below shows the change. Press **Allow**, \
+or **Reject** and nothing happens."""
+TOUR_AFTER = f"""\
+The diff above shows what has changed in `{TOUR_FILE}`. In a git repository, the panel Changes shows the \
+changes of the whole session, and you can comment on lines of it.
+
+That was the tour. Say **help** to see what else I can do, or start a session with one of your projects."""
 FORM = {
     "type": "object",
     "properties": {
@@ -75,6 +87,8 @@ class DemoTurn:
         match action.verb:
             case "think":
                 await self.say("Let me think about that for a moment …", "agent_thought_chunk")
+            case "tour":
+                await self._tour()
             case "plan":
                 await self._plan()
             case "edit":
@@ -100,25 +114,45 @@ class DemoTurn:
         """Send a plan and complete its entries one by one."""
         steps = ["Look around", "Do the work", "Look again"]
         for done in range(len(steps) + 1):
-            self.update({"sessionUpdate": "plan", "entries": _entries(steps, done)})
+            self._update_plan(steps, done)
             await asyncio.sleep(self._word_seconds)
-        self._remember({"sessionUpdate": "plan", "entries": _entries(steps, len(steps))})
         await self.say("The plan is done.")
 
-    async def _edit(self, name: str) -> None:
-        """Add a line to a file, if the user allows it."""
+    def _update_plan(self, steps: list[str], done: int) -> None:
+        """Send a plan of which the first entries are done; remember it when all are."""
+        update = {"sessionUpdate": "plan", "entries": _entries(steps, done)}
+        self.update(update)
+        if done == len(steps):
+            self._remember(update)
+
+    async def _tour(self) -> None:
+        """Explain a change while it is made: the plan, the permission and the diff."""
+        self._update_plan(TOUR, 0)
+        await self.say(TOUR_BEFORE)
+        if await self._edit(TOUR_FILE):
+            self._update_plan(TOUR, len(TOUR))
+            await self.say(TOUR_AFTER)
+        else:
+            await self.say(
+                "Nothing has changed. Say **tour** to see it again, or **help** for what else I can do."
+            )
+
+    async def _edit(self, name: str) -> bool:
+        """Add a line to a file, if the user allows it; return whether that was done."""
         path = self._tools.resolve(name)
         if path is None:
             await self.say(f"`{name}` lies outside of my workspace; I leave it alone.")
-            return
+            return False
         old = await self._tools.read(path)
         new = f"{old}The demo agent was here ({old.count('demo agent') + 1}).\n"
         diff = {"type": "diff", "path": path, "oldText": old, "newText": new}
         call = self._begin_call(f"Edit {name}", "edit", content=[diff], locations=[{"path": path}])
-        if await self._is_allowed(call):
-            await self._tools.write(path, new)
-            self._end_call(call, "completed", content=[diff])
-            await self.say(f"I have added a line to `{name}`.")
+        if not await self._is_allowed(call):
+            return False
+        await self._tools.write(path, new)
+        self._end_call(call, "completed", content=[diff])
+        await self.say(f"I have added a line to `{name}`.")
+        return True
 
     async def _run(self, command: str) -> None:
         """Run a command, if the user allows it."""

@@ -1,19 +1,22 @@
 """`/api/sessions/{id}/files`: read the files and directories of a workspace."""
 
 import asyncio
-from typing import Literal
+from typing import Annotated, Literal
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Depends, Query, Request
 from msgspec import to_builtins
 from starlette.responses import Response
 
 from ...sandbox.files import DirectoryListing, WorkspaceFiles
+from ...workers.file_names import read_file_names
 from ..context import ContextDep, WebContext
+from ..errors import own_errors
 from ..scopes import Scope, allow, may_read_secrets
 from .answers import json_answer
 from .shapes import Shape
 
 router = APIRouter(prefix="/api/sessions/{session_id}/files", tags=["files"])
+names_router = APIRouter(prefix="/api/sessions/{session_id}/file-names", tags=["files"])
 VIEW = [Depends(allow(Scope.VIEW, guests=False))]  # a share link gives no access to files
 
 # So that browsers never treat a file as a page of this origin.
@@ -27,6 +30,11 @@ class EntryShape(Shape):
     name: str
     type: Literal["file", "directory", "link", "other"]
     size: int
+
+
+class FileNamesShape(Shape):
+    files: list[str]
+    more: bool
 
 
 class ListingShape(Shape):
@@ -52,10 +60,24 @@ async def show(session_id: str, path: str, request: Request, context: ContextDep
     return Response(found, headers=_SANDBOX_HEADERS, media_type=_media_type(found))
 
 
-async def _files(session_id: str, request: Request, context: WebContext) -> WorkspaceFiles:
+@names_router.get("", response_model=FileNamesShape, responses=own_errors("remote_fault"), dependencies=VIEW)
+async def names(
+    session_id: str,
+    request: Request,
+    context: ContextDep,
+    worker_id: Annotated[str | None, Query(alias="workerId")] = None,
+) -> Response:
+    """Return the names of the files in the workspace of the session or of one worker, for completion."""
+    files = await _files(session_id, request, context, worker_id)
+    return json_answer(to_builtins(await read_file_names(files)))
+
+
+async def _files(
+    session_id: str, request: Request, context: WebContext, worker_id: str | None = None
+) -> WorkspaceFiles:
     """Return access to the workspace, with files of credentials for the scope `admin` only."""
     session = await context.sessions.get(session_id)
-    workspace = context.sessions.workspace_of(session.snapshot)
+    workspace = context.sessions.workspace_of(session.snapshot, worker_id)
     return WorkspaceFiles(workspace, context.roots, secrets=may_read_secrets(request))
 
 

@@ -8,22 +8,21 @@ from fastapi import APIRouter, Depends, Request
 from msgspec.structs import asdict, replace
 from starlette.responses import Response
 
-from ... import clock
 from ...domain.commands import MAX_TITLE_LENGTH, check_text
 from ...domain.errors import NotFound
-from ...domain.ids import new_id
 from ...domain.queue import QueueOverrides, QueueSettings
-from ...domain.records import Repository, RepositorySettings
+from ...domain.records import Repository
 from ...domain.repositories import apply_edit
 from ...domain.states import SessionStatus
 from ...git.git_directories import find_git_dir
+from ...git.worktrees import list_branches
 from ...sessions.queue_inheritance import apply_inherited_settings
 from ...wire.browser import iso_time
 from ..context import ContextDep, WebContext
 from ..errors import own_errors
 from ..scopes import Scope, allow, principal_of
 from .answers import IdempotentDep, json_answer
-from .shapes import NewRepositoryShape, RepositoriesShape, RepositoryEditShape, RepositoryShape
+from .shapes import BranchesShape, NewRepositoryShape, RepositoriesShape, RepositoryEditShape, RepositoryShape
 
 router = APIRouter(prefix="/api/repositories", tags=["repositories"])
 VIEW = [Depends(allow(Scope.VIEW))]
@@ -58,16 +57,8 @@ async def add(
     git_dir = find_git_dir(directory)
     if not git_dir.is_relative_to(directory):
         git_dir = allowed(str(git_dir))
-    now = clock.now_ms()
-    name = check_text("name", body.name or directory.name, MAX_TITLE_LENGTH)
-    repository = Repository(id=new_id(), path=str(directory), name=name, created_at=now, updated_at=now)
-    render = partial(repository_json, context)
-    async with context.worktrees.settings_lock:
-        added = await context.records.add_repository(repository, idempotent.pending_answer(201, render))
-        await _store_settings(
-            context, added.id, replace(context.worktrees.settings(added.id), git_dir=str(git_dir))
-        )
-        await context.roots.reload_repositories()
+    answer = idempotent.pending_answer(201, partial(repository_json, context))
+    added = await context.registration.register(directory, git_dir, body.name, answer)
     return json_answer(repository_json(context, added), 201)
 
 
@@ -75,6 +66,18 @@ async def add(
 async def show(repo_id: str, context: ContextDep) -> Response:
     """Return a registered repository."""
     return json_answer(repository_json(context, await _get(context, repo_id)))
+
+
+@router.get(
+    "/{repo_id}/branches",
+    response_model=BranchesShape,
+    responses=own_errors("remote_fault"),
+    dependencies=VIEW,
+)
+async def branches(repo_id: str, context: ContextDep) -> Response:
+    """Return the branches at which a new branch can start, the one that is checked out first."""
+    _, git_dirs = await context.worktrees.repository(repo_id)
+    return json_answer({"branches": await list_branches(git_dirs)})
 
 
 @router.patch("/{repo_id}", response_model=RepositoryShape, dependencies=OPERATE)
@@ -124,7 +127,7 @@ async def _edit(context: WebContext, repo_id: str, body: RepositoryEditShape) ->
     if settings.agent_id:
         context.agents.get(settings.agent_id)
     repository = await context.records.edit_repository(repo_id, name, overrides)
-    await _store_settings(context, repo_id, settings)
+    await context.registration.store_settings(repo_id, settings)
     return repository
 
 
@@ -135,12 +138,6 @@ def _queue_overrides(before: QueueOverrides, body: RepositoryEditShape) -> Queue
     overrides = replace(before, **body.queue.model_dump(exclude_unset=True))
     overrides.over(QueueSettings())  # raises Invalid for values that are not allowed
     return overrides
-
-
-async def _store_settings(context: WebContext, repo_id: str, settings: RepositorySettings) -> None:
-    """Store the settings of a repository, and use them."""
-    await context.records.set_repository_settings(repo_id, settings)
-    context.sessions.services.repositories[repo_id] = settings
 
 
 async def _apply_queue_settings(context: ContextDep, repo_id: str) -> None:

@@ -164,6 +164,10 @@ class RepositoriesShape(Shape):
     repositories: list[RepositoryShape]
 
 
+class BranchesShape(Shape):
+    branches: list[str]
+
+
 class NewRepositoryShape(Shape):
     path: str
     name: str | None = None

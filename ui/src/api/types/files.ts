@@ -6,6 +6,11 @@ export interface Entry {
   size: number
 }
 
+export interface FileNames {
+  files: string[]
+  more: boolean
+}
+
 export interface Listing {
   path: string
   entries: Entry[]

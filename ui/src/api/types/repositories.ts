@@ -2,6 +2,10 @@
 
 import type { QueueOverrides } from './queue.ts'
 
+export interface Branches {
+  branches: string[]
+}
+
 export interface NewRepository {
   path: string
   name?: string | null

@@ -1,0 +1,59 @@
+/** What the user can do at once about a refused request: allow a directory, or end a session that holds an agent. */
+import { ApiError } from '../api/http.ts'
+import { rest } from '../api/rest.ts'
+import type { Session } from '../api/types/sessions.ts'
+import { ago } from '../parts/time.ts'
+import type { YesQuestion } from './view-state.svelte.ts'
+
+/** A question to the user, and what to do before the request is sent again if the user agrees. */
+export interface Remedy {
+  question: YesQuestion
+  apply: () => Promise<unknown>
+}
+
+/** Return the remedy for the error of a request, or undefined. */
+export function remedyFor(error: unknown, sessions: readonly Session[]): Remedy | undefined {
+  if (!(error instanceof ApiError)) return undefined
+  const { allowRoot, setting } = (error.details ?? {}) as { allowRoot?: string; setting?: string }
+  if (allowRoot) return { question: allowQuestion(allowRoot), apply: () => rest.addRoot(allowRoot) }
+  const idle = setting === 'max_sessions' ? idleLongest(sessions) : undefined
+  return idle && { question: endQuestion(error.message, idle), apply: () => rest.completeSession(idle.session.id) }
+}
+
+/** Return the question whether sessions are allowed in a directory. */
+export function allowQuestion(directory: string): YesQuestion {
+  return {
+    title: `Allow sessions in ${directory}?`,
+    text: 'Agents and terminals will be able to work in this directory and everything below it. Bullpen asks this once for each project.',
+    label: 'Allow',
+  }
+}
+
+interface IdleSession {
+  session: Session
+  /** The time since which all of its agents are idle. */
+  since: string
+}
+
+/** Return the session whose agents are idle for the longest time, or undefined if each has an agent that works or asks. */
+export function idleLongest(sessions: readonly Session[]): IdleSession | undefined {
+  return sessions
+    .flatMap((session) => {
+      const agents = session.workers.filter(({ type, state }) => type === 'agent' && (state === 'active' || state === 'spawning'))
+      const since = agents.map(({ activitySince }) => activitySince).toSorted().at(-1)
+      return since !== undefined && agents.every(({ activity }) => activity === 'idle') ? [{ session, since }] : []
+    })
+    .toSorted((a, b) => a.since.localeCompare(b.since))[0]
+}
+
+function endQuestion(message: string, { session, since }: IdleSession): YesQuestion {
+  return {
+    title: 'End an idle session?',
+    text: `${sentence(message)} “${session.title}” is idle for the longest time: its last work ended ${ago(since, Date.now())}. Its conversation and recordings stay and can be read.`,
+    label: `End “${session.title}”`,
+  }
+}
+
+function sentence(message: string): string {
+  return `${message.charAt(0).toUpperCase()}${message.slice(1)}.`
+}
