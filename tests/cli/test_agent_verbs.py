@@ -376,6 +376,7 @@ async def test_resume_starts_an_agent_that_ended_and_does_not_restart_a_running_
     assert (left.code, left.out) == (0, f"work is running; continue with: bullpen chat {talk.id[:8]}\n")
     assert left.err == "bullpen: resume is `bullpen restart --if-ended` here\n"
     assert (await bullpen("cancel", "work")).code == 0
+    await talk.wait_for_event("turn_end")
     await talk.run_turn("[[exit code=7]]")
     ended = await talk.wait_for_event("worker_failed")
     assert (await bullpen("resume", "work")).out == "restarted work\n"

@@ -211,8 +211,8 @@ async def test_a_database_in_use_is_not_downgraded(bullpen: Bullpen) -> None:
 async def test_the_shell_completes_names_of_sessions(bullpen: Bullpen, server: Server) -> None:
     await server.new_session(title="my-site")
     spaced = await server.new_session(title="two words")
-    bullpen.env |= {"_BULLPEN_COMPLETE": "complete_bash", "COMP_WORDS": "bullpen attach ", "COMP_CWORD": "2"}
-    assert sorted((await bullpen()).out.split()) == sorted(["my-site", spaced["id"][:8]])
+    bullpen.env |= {"_BULLPEN_COMPLETE": "bash_complete", "COMP_WORDS": "bullpen attach ", "COMP_CWORD": "2"}
+    assert sorted((await bullpen()).out.split()) == sorted(["plain,my-site", f"plain,{spaced['id'][:8]}"])
     await server.kill()
     assert (await bullpen()).out.split() == []
 

@@ -2,24 +2,20 @@
 
 import signal
 import sys
-from typing import Annotated
 
-import typer
+import click
 
 from ..client import Client, ExitFrame
 from .find import SessionMatch, find, terminal_of
 from .terminal.tty import Tty
 from .text import short
-from .verb import Target, new_app, with_client
-
-app = new_app()
+from .verb import target_argument, with_client
 
 
-@app.command()
-def attach(
-    target: Target,
-    read_only: Annotated[bool, typer.Option("--read-only", "-r", help="Watch, but do not type.")] = False,
-) -> int:
+@click.command()
+@target_argument
+@click.option("--read-only", "-r", is_flag=True, help="Watch, but do not type.")
+def attach(target: str, read_only: bool) -> int:
     """Use a worker's terminal from here.
 
     Ctrl-] detaches, and so does ~. at the start of a line; the program goes on. When the program ends, attach

@@ -2,9 +2,8 @@
 
 from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
-from typing import Annotated
 
-import typer
+import click
 
 from ..client import Client, Session
 from .find import find_repository
@@ -23,9 +22,7 @@ from .text import (
     state_symbol,
 )
 from .unseen_changes import find_unseen
-from .verb import AsJson, Quiet, new_app, with_client
-
-app = new_app()
+from .verb import json_option, quiet_option, with_client
 
 _COLUMNS = (
     TableColumn(""),
@@ -40,13 +37,12 @@ _RECENT = timedelta(days=1)
 _MAX_REASON_COLUMNS = 60
 
 
-@app.command()
-def ls(
-    everything: Annotated[bool, typer.Option("--all", "-a", help="Ended sessions too.")] = False,
-    repo: Annotated[str | None, typer.Option(help="Only sessions of this repository.")] = None,
-    json: AsJson = False,
-    quiet: Quiet = False,
-) -> None:
+@click.command()
+@click.option("--all", "-a", "everything", is_flag=True, help="Ended sessions too.")
+@click.option("--repo", help="Only sessions of this repository.")
+@json_option
+@quiet_option
+def ls(everything: bool, repo: str | None, json: bool, quiet: bool) -> None:
     """List sessions.
 
     \b

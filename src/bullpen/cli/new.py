@@ -4,38 +4,50 @@ import shutil
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
+import click
 
 from ..client import Client, Session
 from ..domain.errors import BullpenError, Invalid
 from .attach import attach_to
 from .find import SessionMatch
-from .model_and_mode import Mode, Model, ModelAndMode
+from .model_and_mode import ModelAndMode, mode_option, model_option
 from .output import print_json
-from .session_place import Base, Branch, InWorktree, create_session, session_location
+from .session_place import base_option, branch_option, create_session, session_location, worktree_option
 from .terminal.tty import Tty
 from .text import short
-from .verb import AsJson, Quiet, new_app, with_client
-
-app = new_app()
+from .verb import json_option, quiet_option, with_client
 
 
-@app.command()
+@click.command()
+@click.argument(
+    "directory", type=click.Path(path_type=Path), required=False, help="Its directory; by default this one."
+)
+@click.option("--name", "-n", help="The session's title.")
+@worktree_option
+@branch_option
+@base_option
+@click.option("--agent", help="Start this agent instead of a terminal.")
+@model_option
+@mode_option
+@click.option("--role", help="The role of the agent or terminal.")
+@click.option("--detach", "-d", is_flag=True, help="Start it and return at once.")
+@json_option
+@quiet_option
 def new(
-    directory: Annotated[Path | None, typer.Argument(help="Its directory; by default this one.")] = None,
-    name: Annotated[str | None, typer.Option("--name", "-n", help="The session's title.")] = None,
-    worktree: InWorktree = False,
-    branch: Branch = None,
-    base: Base = None,
-    agent: Annotated[str | None, typer.Option(help="Start this agent instead of a terminal.")] = None,
-    model: Model = None,
-    mode: Mode = None,
-    role: Annotated[str | None, typer.Option(help="The role of the agent or terminal.")] = None,
-    detach: Annotated[bool, typer.Option("--detach", "-d", help="Start it and return at once.")] = False,
-    json: AsJson = False,
-    quiet: Quiet = False,
+    directory: Path | None,
+    name: str | None,
+    worktree: bool,
+    branch: str | None,
+    base: str | None,
+    agent: str | None,
+    model: str | None,
+    mode: str | None,
+    role: str | None,
+    detach: bool,
+    json: bool,
+    quiet: bool,
 ) -> int:
     """Start a terminal in a new session and attach to it.
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Collection
 
+import click
+
 from ..client import Client, Session, Worker
 from ..domain.reasons import end_reason_text
 from .find import find_session
@@ -9,9 +11,7 @@ from .output import print_json
 from .table import TableCell, TableColumn, print_table
 from .text import age, display_state, home_relative, short, state_label, state_symbol, worker_state
 from .unseen_changes import find_unseen
-from .verb import AsJson, SessionName, new_app, with_client
-
-app = new_app()
+from .verb import json_option, session_argument, with_client
 
 _DETAIL_COLUMNS = (TableColumn("", least=8), TableColumn("", least=12))
 WORKER_COLUMNS = (
@@ -24,8 +24,10 @@ WORKER_COLUMNS = (
 )
 
 
-@app.command()
-def show(session: SessionName, json: AsJson = False) -> None:
+@click.command()
+@session_argument
+@json_option
+def show(session: str, json: bool) -> None:
     """Show everything about a session.
 
     \b

@@ -2,31 +2,25 @@
 
 from collections import Counter
 from collections.abc import Collection
-from typing import Annotated
 
-import typer
+import click
 
 from .. import __version__
 from ..client import Client, Health, ServerDiscovery, ServerNotRunning, Session
 from .output import print_json
 from .text import by_urgency, display_state, fit, paint, printable, short, state_label, state_symbol
 from .unseen_changes import find_unseen
-from .verb import AsJson, new_app, with_client
-
-app = new_app()
+from .verb import json_option, with_client
 
 NEEDS_A_PERSON = 3
 _MAX_LISTED = 5
 _MAX_TITLE_COLUMNS = 60
 
 
-@app.command()
-def status(
-    pid: Annotated[
-        bool, typer.Option("--pid", help="Print only the process id of this machine's server.")
-    ] = False,
-    json: AsJson = False,
-) -> int:
+@click.command()
+@click.option("--pid", is_flag=True, help="Print only the process id of this machine's server.")
+@json_option
+def status(pid: bool, json: bool) -> int:
     """Show whether the server runs and what needs you.
 
     Exits with 3 when something waits for a person, with 1 when the server does not run or cannot reach its

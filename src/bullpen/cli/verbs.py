@@ -56,7 +56,6 @@ ALIASES = {
     "help": "--help",
     "info": "show",
     "kill": "stop",
-    "list": "ls",
     "open": "url",
     "prompt": "send",
     "ps": "ls",
