@@ -8,6 +8,7 @@ SOURCES = Path(__file__).parents[1] / "src" / "bullpen"
 
 # Values that the server sends and the client receives under one name.
 ON_BOTH_SIDES = {
+    "Attention",
     "Event",
     "FileDiff",
     "ImportResult",

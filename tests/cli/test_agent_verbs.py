@@ -68,7 +68,7 @@ async def test_ls_counts_sessions_that_failed_in_the_last_day(bullpen: Bullpen, 
 async def test_a_failed_turn_is_listed_until_a_turn_succeeds(bullpen: Bullpen, talk: SessionClient) -> None:
     reason = "the turn failed: the model is overloaded"
     await talk.run_turn("[[error text='the model is overloaded']]")
-    assert f"  error: {reason}  " in (await bullpen("ls")).out
+    assert f"  error: Scripted: {reason}  " in (await bullpen("ls")).out
     assert reason in (await bullpen("show", "work")).out
     waiting = (await bullpen("inbox")).out
     assert (waiting.splitlines()[1].split()[0], reason in waiting) == ("failed", True)

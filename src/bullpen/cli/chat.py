@@ -15,11 +15,10 @@ from .approve import describe
 from .default_agent import expected_agent
 from .find import SessionMatch, find, find_agent
 from .form_filling import fill_in
-from .report import describe_request, printable_lines
+from .report import describe_request, note_seen, printable_lines
 from .stdin_lines import StdinLines
 from .text import paint, printable, short
 from .turn import FollowedTurn, fold
-from .unseen_changes import note_seen
 from .verb import target_argument, with_client
 
 

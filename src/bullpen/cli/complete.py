@@ -28,12 +28,12 @@ async def _candidates(client: "Client", incomplete: str) -> "list[CompletionItem
     """Return each session whose name begins with a text, with its state."""
     from click.shell_completion import CompletionItem  # noqa: PLC0415
 
-    from .text import display_state, short, state_label  # noqa: PLC0415
+    from .text import short, shown_state  # noqa: PLC0415
 
     candidates = []
     for session in await client.sessions(status=("active",)):
         plain = session.title.replace("-", "").replace("_", "").replace(".", "").isalnum()
         name = session.title if plain else short(session.id)
-        description = f"{session.title} · {state_label(display_state(session), session)}"
+        description = f"{session.title} · {shown_state(session).label}"
         candidates.append(CompletionItem(name, help=description))
     return [each for each in candidates if each.value.startswith(incomplete)]

@@ -84,6 +84,14 @@ class WorkersShape(Shape):
     workers: list[WorkerShape]
 
 
+class AttentionShape(Shape):
+    """What a session needs from the user, why and since when; the most urgent need first."""
+
+    need: Literal["asking", "error", "done", "working", "idle"]
+    why: str
+    since: str
+
+
 class SessionShape(Shape):
     id: str
     type: Literal["worktree", "quick"]
@@ -100,6 +108,7 @@ class SessionShape(Shape):
     created_at: str
     updated_at: str
     last_seq: int
+    attention: AttentionShape
     workers: list[WorkerShape]
 
 
