@@ -17,6 +17,7 @@ VERBS = {
     "queue": "List and change the messages that wait for an agent.",
     "agents": "List agents, or test whether one works here.",
     "attach": "Use a worker's terminal from here.",
+    "exec": "Run a command in a session, and print its output.",
     "logs": "Print a terminal's output, or a session's or agent's events.",
     "diff": "Show the changes in a session's workspace.",
     "ports": "Show the ports on which programs of a session listen.",

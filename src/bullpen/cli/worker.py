@@ -4,6 +4,7 @@ import click
 
 from ..client import Client, Session, Worker
 from ..domain.errors import NotFound
+from .command_line import VerbWithCommand
 from .find import find, find_session
 from .output import print_json
 from .show import WORKER_COLUMNS, worker_row
@@ -17,7 +18,7 @@ worker = VerbGroup(help="Add, list, restart or end the workers of a session.")
 worker_argument = click.argument("worker", metavar="WORKER", help="session/role, an id or its beginning.")
 
 
-@worker.command()
+@worker.command(cls=VerbWithCommand)
 @session_argument
 @click.option("--type", default="terminal", help="The type: terminal, agent, diff, markdown.")
 @click.option("--name", "-n", help="Its name.")
@@ -35,18 +36,22 @@ def add(
     file: str | None,
     json: bool,
     quiet: bool,
+    command: tuple[str, ...],
 ) -> None:
-    """Start another worker in a session.
+    """Start another worker in a session: a terminal with a shell or with the command after --, or an agent.
 
     \b
     Examples:
       bullpen worker add my-session
       bullpen worker add my-session --name build
+      bullpen worker add my-session -- npm run dev
     """
 
     async def work(client: Client) -> Worker:
         found = await find_session(client, session)
-        return await client.add_worker(found.id, type, name=name, role=role, agent_id=agent, file_path=file)
+        return await client.add_worker(
+            found.id, type, name=name, role=role, agent_id=agent, file_path=file, command=command
+        )
 
     _report(with_client(work), "started", json, quiet)
 

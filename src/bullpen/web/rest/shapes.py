@@ -50,6 +50,7 @@ class NewWorkerShape(Shape):
     agent_id: str | None = None
     workspace: str | None = None
     file_path: str | None = None
+    command: list[str] = []
     cols: Annotated[int, Field(ge=1, le=1000)] = 80
     rows: Annotated[int, Field(ge=1, le=1000)] = 24
 
