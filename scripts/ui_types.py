@@ -42,7 +42,7 @@ NOUNS = {
     "repositories": "Branches NewRepository Repositories Repository RepositoryEdit",
     "search": "Found Search",
     "server": "Health LogLevel Rebuild Rebuilt Setting Settings SettingsEdit",
-    "sessions": "NewSession Session SessionDetail SessionEdit SessionWorktree Sessions",
+    "sessions": "Attention NewSession Session SessionDetail SessionEdit SessionWorktree Sessions",
     "timeline": "Marker Moment TerminalLine TerminalPlace Timeline",
     "tokens": "NewToken NewTokenAnswer Rotated Share ShareAnswer Token Tokens",
     "usage": "Cost Usage UsageGroup Used",

@@ -6,8 +6,9 @@ from pathlib import Path
 
 SOURCES = Path(__file__).parents[1] / "src" / "bullpen"
 
-# Values that the server sends and the client receives under one name, and a scope of the command line.
+# Values that the server sends and the client receives under one name.
 ON_BOTH_SIDES = {
+    "Attention",
     "DirectoryChoices",
     "Event",
     "FileDiff",
@@ -26,7 +27,6 @@ ON_BOTH_SIDES = {
     "Repository",
     "Root",
     "Rule",
-    "Scope",
     "SearchHit",
     "Session",
     "SessionChanged",

@@ -18,9 +18,8 @@ def run(directory: str, command: list[str]) -> int:
     """Run the command in a new session, copy its output to standard output, and return its exit code."""
     with SyncClient() as bullpen:
         session = bullpen.create_session(location_path=directory, title=f"ci: {shlex.join(command)}"[:80])
-        worker = bullpen.add_worker(session.id, "terminal")
+        worker = bullpen.add_worker(session.id, command=command)
         with bullpen.terminal(session.id, worker.id, after=0) as terminal:
-            terminal.write(f"{shlex.join(command)}; exit\n".encode())
             for frame in terminal:
                 match frame:
                     case OutputFrame(data=data):

@@ -68,7 +68,7 @@ async def test_ls_counts_sessions_that_failed_in_the_last_day(bullpen: Bullpen, 
 async def test_a_failed_turn_is_listed_until_a_turn_succeeds(bullpen: Bullpen, talk: SessionClient) -> None:
     reason = "the turn failed: the model is overloaded"
     await talk.run_turn("[[error text='the model is overloaded']]")
-    assert f"  error: {reason}  " in (await bullpen("ls")).out
+    assert f"  error: Scripted: {reason}  " in (await bullpen("ls")).out
     assert reason in (await bullpen("show", "work")).out
     waiting = (await bullpen("inbox")).out
     assert (waiting.splitlines()[1].split()[0], reason in waiting) == ("failed", True)
@@ -376,6 +376,7 @@ async def test_resume_starts_an_agent_that_ended_and_does_not_restart_a_running_
     assert (left.code, left.out) == (0, f"work is running; continue with: bullpen chat {talk.id[:8]}\n")
     assert left.err == "bullpen: resume is `bullpen restart --if-ended` here\n"
     assert (await bullpen("cancel", "work")).code == 0
+    await talk.wait_for_event("turn_end")
     await talk.run_turn("[[exit code=7]]")
     ended = await talk.wait_for_event("worker_failed")
     assert (await bullpen("resume", "work")).out == "restarted work\n"

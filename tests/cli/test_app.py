@@ -32,7 +32,7 @@ def test_help_imports_no_verb_and_no_expensive_module() -> None:
         "import sys\n"
         "from bullpen.cli.app import run\n"
         "run(['--help'])\n"
-        "expensive = {'httpx', 'websockets', 'rich', 'msgspec', 'asyncio', 'sqlalchemy', 'bullpen.client'}\n"
+        "expensive = {'httpx', 'websockets', 'msgspec', 'asyncio', 'sqlalchemy', 'bullpen.client'}\n"
         "print(expensive & set(sys.modules), file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
@@ -45,7 +45,7 @@ def test_a_command_imports_only_what_it_needs(bullpen_without_server: Bullpen, a
         "import sys\n"
         "from bullpen.cli.app import run\n"
         f"run({arguments})\n"
-        "expensive = 'pydantic websockets rich httpx structlog uvloop sqlalchemy fastapi'\n"
+        "expensive = 'pydantic websockets httpx structlog uvloop sqlalchemy fastapi'\n"
         "print(sorted(set(expensive.split()) & set(sys.modules)))"
     )
     done = subprocess.run(
@@ -189,7 +189,13 @@ async def test_the_database_is_downgraded_and_upgraded(
 
 @pytest.mark.parametrize(
     ("line", "completion"),
-    [("bullpen at", "attach"), ("bullpen worker re", "restart"), ("bullpen ls --js", "--json")],
+    [
+        ("bullpen at", "attach"),
+        ("bullpen worker re", "restart"),
+        ("bullpen token ro", "rotate"),
+        ("bullpen ls --js", "--json"),
+        ("bullpen token add ci --scope vi", "view"),
+    ],
 )
 async def test_the_shell_completes_verbs_and_options(
     bullpen_without_server: Bullpen, line: str, completion: str
@@ -197,11 +203,11 @@ async def test_the_shell_completes_verbs_and_options(
     script = await bullpen_without_server("completion", "bash")
     assert "_BULLPEN_COMPLETE" in script.out
     bullpen_without_server.env |= {
-        "_BULLPEN_COMPLETE": "complete_bash",
+        "_BULLPEN_COMPLETE": "bash_complete",
         "COMP_WORDS": line,
         "COMP_CWORD": str(len(line.split()) - 1),
     }
-    assert completion in (await bullpen_without_server()).out.split()
+    assert f"plain,{completion}" in (await bullpen_without_server()).out.split()
 
 
 def test_a_closed_output_pipe_is_no_error(bullpen_without_server: Bullpen) -> None:

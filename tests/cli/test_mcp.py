@@ -67,6 +67,7 @@ async def test_an_agent_starts_prompts_waits_for_and_reads_a_session(server: Ser
             "prompt_session",
             "wait_for_session",
             "read_session",
+            "run_command",
         }
         assert await client.call("list_sessions") == []
         assert "scripted" in [each["id"] for each in await client.call("list_agents")]
@@ -221,3 +222,19 @@ async def test_the_help_says_that_only_agents_of_bullpen_can_ask_the_user(
 ) -> None:
     text = " ".join((await bullpen_without_server("mcp", "--help")).out.split())
     assert "An agent that runs elsewhere has no ask_human." in text
+
+
+async def test_a_client_with_more_than_a_delegate_token_runs_a_command(server: Server) -> None:
+    session = await server.new_session()
+    async with mcp_client(server.environment()) as client:
+        done = await client.call(
+            "run_command", session=session["id"], command=["sh", "-c", "echo hi; exit 4"]
+        )
+        assert (done["output"], done["exitCode"]) == ("hi\n", 4)
+    await define_scripted(server)
+    async with mcp_client(await delegate(server)) as client:
+        order = {"agent": "scripted", "directory": str(server.workspace), "prompt": "hello"}
+        own = await client.call("start_session", **order)
+        assert "needs the scope operate" in await client.call(
+            "run_command", session=own["id"], command=["true"]
+        )

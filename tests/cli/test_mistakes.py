@@ -72,7 +72,7 @@ MISTAKES = {
         "worker ad", "No such command 'ad'. Did you mean 'add'? (see: bullpen worker --help)", {}, 2
     ),
     "a misspelled option": Mistake(
-        "ls --jsn", "No such option: --jsn (Possible options: --json) (see: bullpen ls --help)", {}, 2
+        "ls --jsn", "No such option '--jsn'. Did you mean '--json'? (see: bullpen ls --help)", {}, 2
     ),
     "a missing argument": Mistake(
         "stop", "Missing argument 'SESSION|WORKER...' (see: bullpen stop --help)", {}, 2
@@ -115,7 +115,7 @@ MISTAKES = {
         "run hello -d --wait", "--detach and --wait exclude each other; leave one out", {}, 2
     ),
     "an option of another verb": Mistake(
-        "send first hello -w", "No such option: -w (see: bullpen send --help)", {}, 2
+        "send first hello -w", "No such option '-w' (see: bullpen send --help)", {}, 2
     ),
     "a time limit of run without --wait": Mistake(
         "run hello --timeout 5", "--timeout limits the wait; add --wait", {}, 2

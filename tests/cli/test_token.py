@@ -55,7 +55,7 @@ async def test_a_revoked_token_is_refused(bullpen: Bullpen, server: Server) -> N
     again = await bullpen("token", "revoke", "ci")
     assert (again.code, again.err) == (
         1,
-        "bullpen: there is no token or device called ci; see: bullpen token list\n",
+        "bullpen: there is no token or device called ci; see: bullpen token ls\n",
     )
 
 

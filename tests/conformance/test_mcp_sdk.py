@@ -24,6 +24,7 @@ TOOLS = {
     "list_sessions",
     "prompt_session",
     "read_session",
+    "run_command",
     "start_session",
     "wait_for_session",
 }

@@ -66,7 +66,7 @@ async def test_a_line_of_the_audit_log_looks_as_the_page_shows_it(
 @uses_examples(
     "docs/operations.md",
     "bullpen token add ci --expires",
-    "bullpen token list",
+    "bullpen token ls",
     "bullpen token revoke ci",
     "bullpen token rotate",
 )

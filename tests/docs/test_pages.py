@@ -6,12 +6,9 @@ from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any
 
+import click
 import pytest
-from typer import Exit
-from typer._click.exceptions import MissingParameter
-from typer.main import get_command
 
 from bullpen.cli.app import app
 from bullpen.cli.verbs import VERBS
@@ -109,7 +106,8 @@ def test_every_command_of_a_page_is_parsed(page: Path) -> None:
         for line in block.splitlines():
             parse(line)
     for mentioned in re.findall(r"`(bullpen [^`]+)`", FENCED.sub("", text)):
-        with suppress(MissingParameter):  # a sentence may name a verb without its object
+        # A sentence may name a verb without its object.
+        with suppress(click.MissingParameter, click.exceptions.NoArgsIsHelpError):
             parse(mentioned)
 
 
@@ -128,9 +126,12 @@ def parse(line: str) -> None:
         return
     plain = re.sub(r"\$\([^)]*\)", "substituted", line.replace("\n", " "))
     words = shlex.split(re.split(r" \| | && |  # ", plain)[0])[1:]
-    command: Any = get_command(app)
-    with suppress(Exit):  # --help
-        context = command.make_context("bullpen", words)
-        while hasattr(command, "resolve_command") and (rest := [*context._protected_args, *context.args]):
-            name, command, rest = command.resolve_command(context, rest)
-            context = command.make_context(name, rest, parent=context)
+    name: str | None = "bullpen"
+    command: click.Command | None = app
+    context: click.Context | None = None
+    while isinstance(command, click.Group) and words and not words[0].startswith("-"):
+        context = click.Context(command, context, name)
+        name, command, words = command.resolve_command(context, words)
+    assert command is not None
+    with suppress(click.exceptions.Exit):  # --help
+        command.make_context(name, words, context)

@@ -301,3 +301,31 @@ def test_an_invalid_order_is_refused_with_a_sentence(
     with pytest.raises(error) as refused:
         act()
     assert str(refused.value) == sentence
+
+
+def test_a_terminal_gets_the_command_of_its_order_and_a_role_after_its_program() -> None:
+    ordered = order(type="terminal", command=("/usr/bin/make", "test"))
+    spawned, command = commands.start_worker(session(), ordered)
+    assert (spawned.role, spawned.fact.to_data()["name"]) == ("make", "make test")
+    assert command == Draft(WorkerCommand(argv=("/usr/bin/make", "test")), "w", "make")
+
+
+def test_a_role_keeps_its_command_until_another_is_ordered() -> None:
+    ran = [*running("t", "make", "terminal"), *about("t", WorkerCommand(argv=("make",)), WorkerExited())]
+    for command in ((), ("make",)):
+        (again,) = commands.start_worker(
+            session(*ran), order(type="terminal", role="make", command=command, workspace="/srv")
+        )
+        assert (again.worker_id, again.fact.to_data()["run"]) == ("t", 2)
+    replaced = commands.start_worker(
+        session(*ran), order(type="terminal", role="make", command=("make", "all"), workspace="/srv")
+    )
+    assert [type(each.fact) for each in replaced] == [WorkerTerminated, WorkerSpawning, WorkerCommand]
+
+
+@pytest.mark.parametrize(
+    ("type", "command"), [("diff", ("make",)), ("terminal", ("", "x")), ("terminal", ("make", "a\0b"))]
+)
+def test_an_impossible_command_is_refused(type: str, command: tuple[str, ...]) -> None:
+    with pytest.raises(Invalid):
+        commands.start_worker(session(), order(type=type, command=command))

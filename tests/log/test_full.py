@@ -168,7 +168,7 @@ async def test_the_server_waits_for_a_disk_on_which_the_ballast_cannot_be_delete
 async def test_reads_work_while_the_disk_is_full(log: SessionLog, store: EventStore, disk: Disk) -> None:
     accepted = await exhaust(log, disk)
     page = await RecordStore(store.database).list_sessions()
-    assert page.sessions[0]["lastSeq"] == len(accepted) + 1
+    assert page.sessions[0].last_seq == len(accepted) + 1
     assert await store.load("s") == log.snapshot
 
 

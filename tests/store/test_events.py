@@ -184,7 +184,7 @@ async def test_rows_of_sessions_and_workers_follow_the_events(store: EventStore)
         append = append_to(append.snapshot, *drafts)
         await store.commit(append)
         page = await records.list_sessions()
-        assert page.sessions == [session_json(append.snapshot)]
+        assert [session_json(each) for each in page.sessions] == [session_json(append.snapshot)]
 
 
 async def test_the_end_of_a_session_is_a_system_message(store: EventStore) -> None:

@@ -52,13 +52,13 @@ def expected_ids(keep: Callable[[int], bool] = lambda n: True) -> list[str]:
 
 async def test_a_page_has_the_newest_twenty_sessions(records: RecordStore) -> None:
     page = await records.list_sessions()
-    assert [each["id"] for each in page.sessions] == expected_ids()[:20]
+    assert [each.id for each in page.sessions] == expected_ids()[:20]
     assert page.total == 100
 
 
 async def test_consecutive_pages_have_no_gap_and_no_repetition(records: RecordStore) -> None:
     pages = [await records.list_sessions(limit=30, offset=offset) for offset in (0, 30, 60, 90, 120)]
-    assert [each["id"] for page in pages for each in page.sessions] == expected_ids()
+    assert [each.id for page in pages for each in page.sessions] == expected_ids()
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ async def test_filters_apply_to_the_list_and_to_the_total(
     records: RecordStore, filters: dict[str, object], keep: Callable[[int], bool]
 ) -> None:
     page = await records.list_sessions(**filters, limit=100)  # type: ignore[arg-type]
-    assert [each["id"] for each in page.sessions] == expected_ids(keep)
+    assert [each.id for each in page.sessions] == expected_ids(keep)
     assert page.total == len(page.sessions)
 
 

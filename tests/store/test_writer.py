@@ -114,7 +114,7 @@ async def test_several_appends_of_one_session_in_a_group_store_its_last_state(st
             waiting.append(store.commit(append))
     await asyncio.gather(*waiting)
     page = await RecordStore(store.database).list_sessions()
-    assert page.sessions[0]["lastSeq"] == append.snapshot.last_seq == 7
+    assert page.sessions[0].last_seq == append.snapshot.last_seq == 7
     assert await store.load("s") == append.snapshot
 
 

@@ -134,8 +134,9 @@ class Server:
         return answer.json() if answer.content else None
 
     async def logged_session(self, session_id: str) -> dict[str, Any]:
-        """Return a session without the foreground programs of its terminals, which are not in its log."""
+        """Return a session without what is not in its log: its attention, and programs in the foreground."""
         session: dict[str, Any] = await self.call("GET", f"/api/sessions/{session_id}")
+        del session["attention"]
         for worker in session["workers"]:
             del worker["foreground"]
         return session

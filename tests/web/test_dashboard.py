@@ -8,6 +8,7 @@ from websockets.asyncio.client import ClientConnection
 
 from support.intervals import in_environment
 from support.server import Server
+from support.session_client import SessionClient, define_scripted
 
 
 async def next_message(ws: ClientConnection, kind: str) -> dict[str, Any]:
@@ -33,3 +34,27 @@ async def test_an_idle_dashboard_socket_receives_heartbeats(server: Server) -> N
     await server.restart()
     async with server.socket("/ws/dashboard") as ws:
         assert await next_message(ws, "heartbeat") == {"type": "heartbeat"}
+
+
+async def needed(ws: ClientConnection, need: str) -> dict[str, Any]:
+    """Wait until a session needs something, and return the session."""
+    while (session := (await next_message(ws, "session"))["session"])["attention"]["need"] != need:
+        continue
+    return dict(session)
+
+
+async def test_the_dashboard_shows_what_a_session_needs_until_a_user_has_seen_it(server: Server) -> None:
+    await define_scripted(server)
+    agent = await SessionClient.begin(server)
+    async with server.socket("/ws/dashboard") as ws:
+        await agent.prompt("[[permission]]")
+        asking = await needed(ws, "asking")
+        assert asking["attention"]["why"] == (await server.call("GET", "/api/inbox"))["items"][0]["text"]
+        await server.call("POST", f"/api/sessions/{agent.id}/cancel")
+        await agent.wait_for_event("turn_end")
+        await agent.run_turn("[[chunk hello]]")
+        await needed(ws, "done")
+        assert (await server.call("GET", f"/api/sessions/{agent.id}"))["attention"]["need"] == "done"
+        await server.call("POST", f"/api/sessions/{agent.id}/seen")
+        await needed(ws, "idle")
+        assert (await server.call("GET", f"/api/sessions/{agent.id}"))["attention"]["need"] == "idle"

@@ -6,9 +6,8 @@ import shlex
 from collections.abc import Iterable
 from contextlib import aclosing
 from pathlib import Path
-from typing import Annotated
 
-import typer
+import click
 
 from .. import clock
 from ..client import Agent, Client, Event, Session, Worker
@@ -17,9 +16,11 @@ from .output import print_json
 from .session_place import create_session
 from .table import TableCell, TableColumn, print_table
 from .text import worker_state
-from .verb import AsJson, new_app, with_client
+from .values import Number
+from .verb import json_option, with_client
+from .verb_group import VerbGroup
 
-app = new_app("List agents, or test whether one works here.")
+agents = VerbGroup(help="List agents, or test whether one works here.")
 
 _COLUMNS = (
     TableColumn("ID"),
@@ -42,8 +43,9 @@ class DidNotStart(BullpenError):
     code = "agent_failed"
 
 
-@app.command()
-def ls(json: AsJson = False) -> None:
+@agents.command()
+@json_option
+def ls(json: bool) -> None:
     """List the agents that are defined, installed or not."""
     agents = with_client(lambda client: client.agents())
     if json:
@@ -52,14 +54,15 @@ def ls(json: AsJson = False) -> None:
     print_table(_COLUMNS, [_row(agent) for agent in agents])
 
 
-@app.command()
-def test(
-    agent: Annotated[str, typer.Argument(help="The id of the agent.")],
-    directory: Annotated[Path, typer.Option("--directory", "-C", help="The directory it works in.")] = Path(
-        "."
-    ),
-    timeout: Annotated[float, typer.Option(min=0, metavar="SECONDS", help="Give up after this time.")] = 60,
-) -> None:
+@agents.command()
+@click.argument("agent", help="The id of the agent.")
+@click.option(
+    "--directory", "-C", type=click.Path(path_type=Path), default=".", help="The directory it works in."
+)
+@click.option(
+    "--timeout", type=Number(float, minimum=0), default=60, metavar="SECONDS", help="Give up after this time."
+)
+def test(agent: str, directory: Path, timeout: float) -> None:
     """Start an agent in a session of its own, wait until it is ready, and end it."""
     path = os.path.abspath(directory.expanduser())
     started = clock.monotonic()

@@ -2,9 +2,9 @@
 
 import sys
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Any
 
-import typer
+import click
 
 from ..client import Client, Question
 from ..domain.errors import Invalid, NotFound
@@ -15,23 +15,18 @@ from .form_filling import fill_in
 from .output import print_json
 from .stdin_lines import StdinLines
 from .text import printable
-from .verb import AsJson, Target, new_app, with_client
-
-app = new_app()
+from .verb import json_option, target_argument, with_client
 
 
-@app.command()
-def answer(
-    target: Target,
-    *,
-    field: Annotated[
-        list[str] | None,
-        typer.Option("--field", "-f", metavar="NAME=VALUE", help="The value of a field; may be repeated."),
-    ] = None,
-    decline: Annotated[bool, typer.Option(help="Decline to answer.")] = False,
-    list_only: Annotated[bool, typer.Option("--list", "-l", help="Only list the questions.")] = False,
-    json: AsJson = False,
-) -> None:
+@click.command()
+@target_argument
+@click.option(
+    "--field", "-f", multiple=True, metavar="NAME=VALUE", help="The value of a field; may be repeated."
+)
+@click.option("--decline", is_flag=True, help="Decline to answer.")
+@click.option("--list", "-l", "list_only", is_flag=True, help="Only list the questions.")
+@json_option
+def answer(target: str, field: tuple[str, ...], decline: bool, list_only: bool, json: bool) -> None:
     """Answer a question of an agent, the oldest first. In a terminal you are asked for what you leave out.
 
     \b
@@ -57,7 +52,7 @@ def answer(
     try:
         done = with_client(work)
     except EOFError:
-        raise typer.Abort from None
+        raise click.Abort from None
     if isinstance(done, list):
         _print_list(done, json)
     elif json:

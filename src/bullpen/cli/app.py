@@ -7,87 +7,73 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import typer
-from typer.core import TyperCommand
+import click
 
 from .. import __version__
 from ..domain.errors import BullpenError, Invalid, Unauthorized
-from .light import LightGroup
+from .verb_group import VerbGroup
 from .verbs import ALIASES, VERBS
 
 if TYPE_CHECKING:
-    from typer._click import Command, Context, HelpFormatter
-    from typer._click.shell_completion import CompletionItem
+    from click.shell_completion import CompletionItem
 
 FAILED, WRONG_USE, INTERRUPTED = 1, 2, 130
 
-_HELP = """Run coding agents and terminals, and never lose a session.
 
-\b
-Start the server:       bullpen serve
-Open a terminal:        bullpen new
-List sessions:          bullpen ls
-Attach to a session:    bullpen attach <title or id>
-
-Name a session or a worker by its title, its id or the beginning of either; a worker also as session/role.
-"""
-
-
-class Verbs(LightGroup):
+class Verbs(VerbGroup):
     """The group of all verbs, which imports the module of a verb when it is used."""
 
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(**settings)
-        # typer suggests these after a mistyped verb.
-        self.commands = {verb: TyperCommand(verb, help=line) for verb, line in VERBS.items()}
-
-    def get_command(self, ctx: "Context", cmd_name: str) -> "Command | None":
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import the module of a verb and return its command; None for an unknown verb."""
-        if cmd_name not in VERBS:
+        listed = super().get_command(ctx, cmd_name)
+        if listed is None or listed.name is None:
             return None
-        module = import_module(f"{__package__}.{cmd_name}")
-        command = typer.main.get_command(module.app)
-        command.name = cmd_name
+        module = import_module(f"{__package__}.{listed.name}")
+        command: click.Command = getattr(module, listed.name, None) or getattr(module, f"{listed.name}_")
         return command
 
-    def format_commands(self, ctx: "Context", formatter: "HelpFormatter") -> None:
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of verbs for `--help`."""
         with formatter.section("Commands"):
             formatter.write_dl(list(VERBS.items()))
 
-    def shell_complete(self, ctx: "Context", incomplete: str) -> "list[CompletionItem]":
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem[str]]":
         """Return the verbs that begin with a text."""
-        from typer._click.shell_completion import CompletionItem  # noqa: PLC0415
+        from click.shell_completion import CompletionItem  # noqa: PLC0415
 
         return [
             CompletionItem(verb, help=line) for verb, line in VERBS.items() if verb.startswith(incomplete)
         ]
 
 
-app = typer.Typer(
+@click.command(
     cls=Verbs,
-    help=_HELP,
+    commands=[click.Command(verb) for verb in VERBS],
     invoke_without_command=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
 )
+@click.option("--version", is_flag=True, help="Print the version.")
+@click.pass_context
+def app(ctx: click.Context, version: bool) -> None:
+    """Run coding agents and terminals, and never lose a session.
 
+    \b
+    Start the server:       bullpen serve
+    Open a terminal:        bullpen new
+    List sessions:          bullpen ls
+    Attach to a session:    bullpen attach <title or id>
 
-@app.callback()
-def start(
-    ctx: typer.Context, version: bool = typer.Option(False, "--version", help="Print the version.")
-) -> None:
-    """Print the version or, without a verb, where things stand."""
+    Name a session or a worker by its title, its id or the beginning of either; a worker also as session/role.
+    """
     if version:
         print(f"bullpen {__version__}")
     elif ctx.invoked_subcommand is None:
         _greet(ctx)
 
 
-def _greet(ctx: typer.Context) -> None:
+def _greet(ctx: click.Context) -> None:
     """Print the status on a terminal, and the help anywhere else."""
     if sys.stdout.isatty():
         from .status import greet  # noqa: PLC0415
@@ -99,14 +85,16 @@ def _greet(ctx: typer.Context) -> None:
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code. Only with BULLPEN_DEBUG may an exception propagate."""
-    if "_BULLPEN_COMPLETE" in os.environ:
-        from typer.completion import completion_init  # type: ignore[attr-defined]  # noqa: PLC0415
+    if instruction := os.environ.get("_BULLPEN_COMPLETE"):
+        from click.shell_completion import shell_complete  # noqa: PLC0415
 
-        completion_init()
-    command = typer.main.get_command(app)
+        return shell_complete(app, {}, "bullpen", "_BULLPEN_COMPLETE", instruction)
     try:
-        code = command.main(_replace_alias(arguments), prog_name="bullpen", standalone_mode=False)
+        with app.make_context("bullpen", _replace_alias(arguments)) as context:
+            code = app.invoke(context)
         sys.stdout.flush()
+    except click.exceptions.Exit as end:
+        return end.exit_code
     except BrokenPipeError:
         _discard_output()
         return FAILED
@@ -141,10 +129,10 @@ def explain(error: Exception) -> int:
             _print_message(f"{error}; unset BULLPEN_TOKEN, or set it to a token of the server")
         case BullpenError():
             _print_message(str(error))
-        case typer.TyperException():
+        case click.UsageError():
             _print_message(_usage(error))
-            return error.exit_code
-        case typer.Abort():
+            return WRONG_USE
+        case click.Abort():
             _print_message("nothing was done")
         case OSError():
             _print_message(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}")
@@ -153,19 +141,15 @@ def explain(error: Exception) -> int:
     return FAILED
 
 
-def _usage(error: typer.TyperException) -> str:
+def _usage(error: click.UsageError) -> str:
     """Return a sentence about a wrong command line, with the command that prints help."""
-    context: Any = getattr(error, "ctx", None)
     sentence = error.format_message().rstrip(".")
-    if sentence == "Missing command":
-        sentence = f"{context.command_path} needs one of {', '.join(_verbs_of(context))}"
-    return f"{sentence} (see: {context.command_path} --help)" if context else sentence
-
-
-def _verbs_of(context: Any) -> list[str]:
-    """Return the verbs that the help of a group shows."""
-    group = context.command
-    return [name for name in group.list_commands(context) if not group.get_command(context, name).hidden]
+    if error.ctx is None:
+        return sentence
+    command, path = error.ctx.command, error.ctx.command_path
+    if isinstance(command, click.Group) and isinstance(error, click.exceptions.NoArgsIsHelpError):
+        sentence = f"{path} needs one of {', '.join(command.list_commands(error.ctx))}"
+    return f"{sentence} (see: {path} --help)"
 
 
 def _print_message(sentence: str) -> None:

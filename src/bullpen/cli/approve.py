@@ -1,8 +1,8 @@
 """`bullpen approve`: allow or refuse the permissions that agents request."""
 
-from typing import Annotated, Any
+from typing import Any
 
-import typer
+import click
 
 from ..client import Client, Permission
 from ..domain.errors import BullpenError, Conflict, Invalid, NotFound
@@ -11,21 +11,19 @@ from .answer import open_questions
 from .find import SessionMatch, find
 from .output import print_json
 from .text import printable, short
-from .verb import AsJson, Target, new_app, with_client
-
-app = new_app()
+from .verb import json_option, target_argument, with_client
 
 
-@app.command()
+@click.command()
+@target_argument
+@click.option("--always", is_flag=True, help="Allow it always, if the agent offers that.")
+@click.option("--deny", is_flag=True, help="Refuse it.")
+@click.option("--option", help="The option to choose, by id or name.")
+@click.option("--list", "-l", "list_only", is_flag=True, help="Only list the requests.")
+@click.option("--all", "-a", "everything", is_flag=True, help="Answer all requests.")
+@json_option
 def approve(
-    target: Target,
-    *,
-    always: Annotated[bool, typer.Option(help="Allow it always, if the agent offers that.")] = False,
-    deny: Annotated[bool, typer.Option(help="Refuse it.")] = False,
-    option: Annotated[str | None, typer.Option(help="The option to choose, by id or name.")] = None,
-    list_only: Annotated[bool, typer.Option("--list", "-l", help="Only list the requests.")] = False,
-    everything: Annotated[bool, typer.Option("--all", "-a", help="Answer all requests.")] = False,
-    json: AsJson = False,
+    target: str, always: bool, deny: bool, option: str | None, list_only: bool, everything: bool, json: bool
 ) -> None:
     """Allow or refuse a permission that an agent requests.
 

@@ -2,24 +2,21 @@
 
 import signal
 import sys
-from typing import Annotated
 
-import typer
+import click
 
-from ..client import Client, ExitFrame
+from ..client import Client, ExitFrame, Worker
+from ..domain.errors import RemoteFault
 from .find import SessionMatch, find, terminal_of
 from .terminal.tty import Tty
 from .text import short
-from .verb import Target, new_app, with_client
-
-app = new_app()
+from .verb import target_argument, with_client
 
 
-@app.command()
-def attach(
-    target: Target,
-    read_only: Annotated[bool, typer.Option("--read-only", "-r", help="Watch, but do not type.")] = False,
-) -> int:
+@click.command()
+@target_argument
+@click.option("--read-only", "-r", is_flag=True, help="Watch, but do not type.")
+def attach(target: str, read_only: bool) -> int:
     """Use a worker's terminal from here.
 
     Ctrl-] detaches, and so does ~. at the start of a line; the program goes on. When the program ends, attach
@@ -52,8 +49,17 @@ async def attach_to(client: Client, tty: Tty, found: SessionMatch, read_only: bo
     if end is None:
         _print_notice(f"detached from {found.name}; come back with: bullpen attach {short(found.session.id)}")
         return 0
+    await raise_if_failed(client, found.worker, end)
     _print_notice(f"{found.name} {_ending(end)}")
     return exit_code(end)
+
+
+async def raise_if_failed(client: Client, worker: Worker, end: ExitFrame) -> None:
+    """Raise RemoteFault if a program has ended without a code because it could not start or was lost."""
+    if end.code is None and end.signal is None:
+        now = await client.worker(worker.session_id, worker.id)
+        if now.state == "failed":
+            raise RemoteFault(f"{now.role} failed: {now.error}")
 
 
 def exit_code(end: ExitFrame) -> int:

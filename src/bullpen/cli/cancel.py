@@ -1,15 +1,17 @@
 """`bullpen cancel`: cancel the current turn of an agent."""
 
+import click
+
 from ..client import Client
 from .find import SessionMatch, find
 from .output import print_json
-from .verb import AsJson, Target, new_app, with_client
-
-app = new_app()
+from .verb import json_option, target_argument, with_client
 
 
-@app.command()
-def cancel(target: Target, json: AsJson = False) -> None:
+@click.command()
+@target_argument
+@json_option
+def cancel(target: str, json: bool) -> None:
     """Cancel the turn of an agent; the session goes on.
 
     \b

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import aclosing, contextmanager, suppress
 from typing import Any
 
+import click
+
 from ..client import Client, Event, Permission, Question
 from ..domain.errors import BullpenError, Conflict
 from ..domain.reasons import readable, stop_reason_text
@@ -13,18 +15,16 @@ from .approve import describe
 from .default_agent import expected_agent
 from .find import SessionMatch, find, find_agent
 from .form_filling import fill_in
-from .report import describe_request, printable_lines
+from .report import describe_request, note_seen, printable_lines
 from .stdin_lines import StdinLines
 from .text import paint, printable, short
 from .turn import FollowedTurn, fold
-from .unseen_changes import note_seen
-from .verb import Target, new_app, with_client
-
-app = new_app()
+from .verb import target_argument, with_client
 
 
-@app.command()
-def chat(target: Target) -> None:
+@click.command()
+@target_argument
+def chat(target: str) -> None:
     """Talk to an agent, and answer its permission requests and questions.
 
     An empty line or Ctrl-D leaves; the agent goes on. Ctrl-C cancels its turn.

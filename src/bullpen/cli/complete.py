@@ -2,13 +2,19 @@
 
 from typing import TYPE_CHECKING
 
+import click
+
 from ..domain.errors import BullpenError
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from ..client import Client
 
 
-def sessions(incomplete: str) -> list[tuple[str, str]]:
+def complete_session(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> "list[CompletionItem[str]]":
     """Return active sessions by title, or by id if a title needs quotes; none if no server answers."""
     from .verb import with_client  # noqa: PLC0415  (only completion needs the client)
 
@@ -18,17 +24,16 @@ def sessions(incomplete: str) -> list[tuple[str, str]]:
         return []
 
 
-async def _candidates(client: "Client", incomplete: str) -> list[tuple[str, str]]:
-    """Return the name and the description of each session whose name begins with a text."""
-    from .text import display_state, short, state_label  # noqa: PLC0415
+async def _candidates(client: "Client", incomplete: str) -> "list[CompletionItem[str]]":
+    """Return each session whose name begins with a text, with its state."""
+    from click.shell_completion import CompletionItem  # noqa: PLC0415
+
+    from .text import short, shown_state  # noqa: PLC0415
 
     candidates = []
     for session in await client.sessions(status=("active",)):
         plain = session.title.replace("-", "").replace("_", "").replace(".", "").isalnum()
-        candidates.append(
-            (
-                session.title if plain else short(session.id),
-                f"{session.title} · {state_label(display_state(session), session)}",
-            )
-        )
-    return [each for each in candidates if each[0].startswith(incomplete)]
+        name = session.title if plain else short(session.id)
+        description = f"{session.title} · {shown_state(session).label}"
+        candidates.append(CompletionItem(name, help=description))
+    return [each for each in candidates if each.value.startswith(incomplete)]

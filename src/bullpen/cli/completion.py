@@ -1,25 +1,14 @@
 """`bullpen completion`: print the script with which a shell completes commands of `bullpen`."""
 
-from enum import StrEnum
-from typing import Annotated
+import click
 
-import typer
-
-from .verb import new_app
-
-app = new_app()
+from .values import Choice
 
 
-class Shell(StrEnum):
-    """A shell for which a completion script exists."""
-
-    BASH = "bash"
-    ZSH = "zsh"
-    FISH = "fish"
-
-
-@app.command()
-def completion(shell: Annotated[Shell, typer.Argument(help="Your shell.")]) -> None:
+@click.command()
+@click.argument("shell", metavar="SHELL", type=Choice(["bash", "zsh", "fish"]), help="bash, zsh or fish.")
+@click.pass_context
+def completion(context: click.Context, shell: str) -> None:
     """Print a completion script for your shell.
 
     \b
@@ -27,6 +16,8 @@ def completion(shell: Annotated[Shell, typer.Argument(help="Your shell.")]) -> N
     zsh:   bullpen completion zsh > "${fpath[1]}/_bullpen"
     fish:  bullpen completion fish > ~/.config/fish/completions/bullpen.fish
     """
-    from typer.completion import get_completion_script  # type: ignore[attr-defined]  # noqa: PLC0415
+    from click.shell_completion import get_completion_class  # noqa: PLC0415
 
-    print(get_completion_script(prog_name="bullpen", complete_var="_BULLPEN_COMPLETE", shell=shell.value))
+    make_completion = get_completion_class(shell)
+    assert make_completion is not None
+    print(make_completion(context.find_root().command, {}, "bullpen", "_BULLPEN_COMPLETE").source())

@@ -3,15 +3,15 @@
 import os
 from typing import Any
 
+import click
+
 from ..client import Client, ServerNotRunning, Setting
 from ..config import config_file, describe, load
 from ..domain.errors import Forbidden, Unauthorized
 from .output import print_json
 from .table import TableColumn, print_table
 from .text import home_relative
-from .verb import AsJson, new_app, with_client
-
-app = new_app()
+from .verb import json_option, with_client
 
 _COLUMNS = (
     TableColumn(""),
@@ -27,8 +27,9 @@ _RUNNING_COLUMNS = (
 _DIFFERS = "*"
 
 
-@app.command()
-def config(json: AsJson = False) -> None:
+@click.command()
+@json_option
+def config(json: bool) -> None:
     """Show every setting, where it comes from, and where the running server uses another value.
 
     A setting comes from a flag, the environment, the file or is the default.

@@ -1,9 +1,8 @@
 """`bullpen db`: show or change the schema revision of the database while no server uses it."""
 
 import asyncio
-from typing import Annotated
 
-import typer
+import click
 
 from ..client import Client, ServerNotRunning
 from ..config import Config, load
@@ -11,15 +10,17 @@ from ..domain.errors import Conflict
 from .confirm import confirm
 from .output import print_json
 from .text import home_relative
-from .verb import AsJson, new_app
+from .verb import json_option
+from .verb_group import VerbGroup
 
-app = new_app("Show or change the schema revision of the database.")
+db = VerbGroup(help="Show or change the schema revision of the database.")
 
 _ADVICE = "A copy of an SQLite database is kept; copy any other with its own tools first."
 
 
-@app.command()
-def current(json: AsJson = False) -> None:
+@db.command()
+@json_option
+def current(json: bool) -> None:
     """Print the revision the database is at."""
     from ..store import schema  # noqa: PLC0415
 
@@ -30,8 +31,9 @@ def current(json: AsJson = False) -> None:
         print(revision or "the database is empty")
 
 
-@app.command()
-def upgrade(to: Annotated[str, typer.Argument(help="The revision.")] = "head") -> None:
+@db.command()
+@click.argument("to", default="head", help="The revision.")
+def upgrade(to: str) -> None:
     """Upgrade the database, by default to the newest revision. `bullpen serve` does this automatically."""
     settings = _without_server()
     from ..store import identity, schema  # noqa: PLC0415
@@ -40,11 +42,10 @@ def upgrade(to: Annotated[str, typer.Argument(help="The revision.")] = "head") -
     print(f"the database is at {schema.current(settings.database_url)}")
 
 
-@app.command()
-def downgrade(
-    to: Annotated[str, typer.Argument(help="The revision, or base for an empty database.")],
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-) -> None:
+@db.command()
+@click.argument("to", help="The revision, or base for an empty database.")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+def downgrade(to: str, yes: bool) -> None:
     """Downgrade the database for an older Bullpen. A copy of an SQLite database is kept.
 
     \b

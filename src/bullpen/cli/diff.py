@@ -1,16 +1,12 @@
 """`bullpen diff`: show the changes in a session's workspace."""
 
-from typing import Annotated
-
-import typer
+import click
 
 from ..client import Client, Diff, FileDiff
 from .find import find_session
 from .output import print_json
 from .text import shows_colours
-from .verb import AsJson, SessionName, new_app, with_client
-
-app = new_app()
+from .verb import json_option, session_argument, with_client
 
 _COLOURS = {"+": "\x1b[32m", "-": "\x1b[31m", "@": "\x1b[36m"}
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
@@ -27,15 +23,12 @@ _HEADER_STARTS = (
 )
 
 
-@app.command()
-def diff(
-    session: SessionName,
-    base: Annotated[
-        str | None, typer.Option("--base", help="Compare with the commit where the branch left this one.")
-    ] = None,
-    stat: Annotated[bool, typer.Option("--stat", help="Only list the files and count the lines.")] = False,
-    json: AsJson = False,
-) -> None:
+@click.command()
+@session_argument
+@click.option("--base", help="Compare with the commit where the branch left this one.")
+@click.option("--stat", is_flag=True, help="Only list the files and count the lines.")
+@json_option
+def diff(session: str, base: str | None, stat: bool, json: bool) -> None:
     """Show the changes in a session's workspace.
 
     These are all changes since its branch left the main branch: committed, staged, unstaged and new files.

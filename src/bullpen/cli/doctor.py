@@ -3,22 +3,23 @@
 import os
 from collections.abc import Iterator
 
+import click
+
 from ..config import Config, load
 from ..domain.errors import Invalid
 from .checkup import database, home, keepers, machine, server
 from .checkup.finding import CheckStatus, Finding, fail
 from .output import print_json
 from .text import paint, printable
-from .verb import AsJson, new_app, with_client
-
-app = new_app()
+from .verb import json_option, with_client
 
 _COLOURS = {CheckStatus.OK: "green", CheckStatus.WARN: "amber", CheckStatus.FAIL: "red"}
 _INDENT = " " * 16
 
 
-@app.command()
-def doctor(json: AsJson = False) -> int:
+@click.command()
+@json_option
+def doctor(json: bool) -> int:
     """Check this installation, and say how to fix what is wrong. Exits with 1 when a check fails.
 
     \b

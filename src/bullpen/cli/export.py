@@ -5,40 +5,33 @@ import secrets
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, BinaryIO
+from typing import BinaryIO
 
-import typer
+import click
 
 from ..client import Client
 from ..domain.errors import Invalid
 from .find import SessionMatch, find
-from .verb import Target, new_app, with_client
+from .values import Choice
+from .verb import target_argument, with_client
 
-app = new_app()
-
-
-class ExportFormat(StrEnum):
-    """A file format of an export."""
-
-    JSONL = "jsonl"
-    MARKDOWN = "markdown"
-    ZIP = "zip"
-    CAST = "cast"
+_EXTENSIONS = {"jsonl": "jsonl", "markdown": "md", "zip": "zip", "cast": "cast"}
 
 
-@app.command()
-def export(
-    target: Target,
-    format: Annotated[ExportFormat, typer.Option(help="The format of the file.")] = ExportFormat.ZIP,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="The file to write; - for standard output."),
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", "-f", help="Replace a file that exists.")] = False,
-    redact: Annotated[bool, typer.Option("--redact", help="Leave out what looks like a secret.")] = False,
-) -> None:
+@click.command()
+@target_argument
+@click.option("--format", type=Choice(_EXTENSIONS), default="zip", help="The format of the file.")
+@click.option(
+    "--output",
+    "-o",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="The file to write; - for standard output.",
+)
+@click.option("--force", "-f", is_flag=True, help="Replace a file that exists.")
+@click.option("--redact", is_flag=True, help="Leave out what looks like a secret.")
+def export(target: str, format: str, output: Path | None, force: bool, redact: bool) -> None:
     """Write a session to a file: all of it (zip), its events (jsonl), its messages (markdown) or a terminal.
 
     \b
@@ -61,20 +54,10 @@ def export(
     with_client(work)
 
 
-_EXTENSIONS = {
-    ExportFormat.JSONL: "jsonl",
-    ExportFormat.MARKDOWN: "md",
-    ExportFormat.ZIP: "zip",
-    ExportFormat.CAST: "cast",
-}
-
-
-async def _write(
-    client: Client, found: SessionMatch, format: ExportFormat, redact: bool, out: BinaryIO
-) -> None:
+async def _write(client: Client, found: SessionMatch, format: str, redact: bool, out: BinaryIO) -> None:
     """Write the exported session or terminal to an open file."""
     worker_id = found.worker.id if found.worker else None
-    async for chunk in client.export(found.session.id, format.value, redact=redact, worker_id=worker_id):
+    async for chunk in client.export(found.session.id, format, redact=redact, worker_id=worker_id):
         out.write(chunk)
 
 

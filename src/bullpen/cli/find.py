@@ -103,7 +103,7 @@ async def find_token(client: Client, text: str) -> Token:
         candidates,
         lambda each: f"{each.name} ({short(each.id)})",
         text,
-        f"there is no token or device called {text}; see: bullpen token list",
+        f"there is no token or device called {text}; see: bullpen token ls",
     )
 
 

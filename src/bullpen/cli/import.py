@@ -2,10 +2,10 @@
 
 import json as jsonlib
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 from zipfile import is_zipfile
 
-import typer
+import click
 
 from ..client import Client, ImportResult
 from ..domain.errors import Invalid
@@ -14,16 +14,15 @@ from ..log.recording_store import METADATA
 from ..log.zip_reader import ZipReader
 from .output import print_json
 from .text import short
-from .verb import AsJson, new_app, with_client
-
-app = new_app()
+from .verb import json_option, with_client
 
 
-@app.command("import")
-def import_(
-    file: Annotated[Path, typer.Argument(help="A zip file of `bullpen export`, or a sessions.json.")],
-    json: AsJson = False,
-) -> int:
+@click.command("import")
+@click.argument(
+    "file", type=click.Path(path_type=Path), help="A zip file of `bullpen export`, or a sessions.json."
+)
+@json_option
+def import_(file: Path, json: bool) -> int:
     """Import a session that was exported, or the sessions that agent-console saved. Nothing is started.
 
     \b

@@ -1,9 +1,8 @@
 """`bullpen inbox`: list what waits for the user in all sessions, and answer it."""
 
 import sys
-from typing import Annotated
 
-import typer
+import click
 
 from ..client import Client, InboxItem
 from ..domain.errors import Conflict, NotFound
@@ -12,9 +11,7 @@ from .approve import choose, describe_call
 from .output import print_json
 from .table import TableCell, TableColumn, print_table
 from .text import ID_LENGTH, age, paint, short
-from .verb import AsJson, new_app, with_client
-
-app = new_app()
+from .verb import json_option, with_client
 
 _COLUMNS = (
     TableColumn("KIND"),
@@ -34,13 +31,12 @@ _ADVICE = {  # by kind of item: a label and the command
 }
 
 
-@app.command()
-def inbox(
-    allow: Annotated[str | None, typer.Option(metavar="ID", help="Allow this request.")] = None,
-    deny: Annotated[str | None, typer.Option(metavar="ID", help="Refuse this request.")] = None,
-    seen: Annotated[str | None, typer.Option(metavar="ID", help="Take this item off the list.")] = None,
-    json: AsJson = False,
-) -> None:
+@click.command()
+@click.option("--allow", metavar="ID", help="Allow this request.")
+@click.option("--deny", metavar="ID", help="Refuse this request.")
+@click.option("--seen", metavar="ID", help="Take this item off the list.")
+@json_option
+def inbox(allow: str | None, deny: str | None, seen: str | None, json: bool) -> None:
     """List what waits for you in all sessions, and answer it.
 
     \b

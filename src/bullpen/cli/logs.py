@@ -4,9 +4,8 @@ import sys
 from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import aclosing
-from typing import Annotated
 
-import typer
+import click
 
 from ..client import Client, Event, HistoryFrame, OutputFrame
 from ..domain.errors import Invalid
@@ -16,27 +15,19 @@ from .last_lines import LastLines
 from .output import print_json_line
 from .terminal.plain import PlainTextConverter
 from .text import shows_colours
-from .verb import AsJson, Target, new_app, with_client
-
-app = new_app()
+from .values import Number
+from .verb import json_option, target_argument, with_client
 
 _EVENTS_PER_PAGE = 1000
 
 
-@app.command()
-def logs(
-    target: Target,
-    follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Continue with new output or events.")
-    ] = False,
-    tail: Annotated[
-        int | None, typer.Option("--tail", "-n", min=0, metavar="LINES", help="Only the last lines.")
-    ] = None,
-    raw: Annotated[
-        bool, typer.Option("--raw", help="Unfiltered bytes, which can control your terminal.")
-    ] = False,
-    json: AsJson = False,
-) -> None:
+@click.command()
+@target_argument
+@click.option("--follow", "-f", is_flag=True, help="Continue with new output or events.")
+@click.option("--tail", "-n", type=Number(int, minimum=0), metavar="LINES", help="Only the last lines.")
+@click.option("--raw", is_flag=True, help="Unfiltered bytes, which can control your terminal.")
+@json_option
+def logs(target: str, follow: bool, tail: int | None, raw: bool, json: bool) -> None:
     """Print a terminal's output, or a session's or agent's events.
 
     \b

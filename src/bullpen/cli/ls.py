@@ -1,31 +1,15 @@
 """`bullpen ls`: list sessions; those that need the user come first."""
 
-from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
-from typing import Annotated
 
-import typer
+import click
 
-from ..client import Client, Session
+from ..client import Client, Session, Worker
 from .find import find_repository
 from .output import print_json
 from .table import TableCell, TableColumn, path_column, print_table
-from .text import (
-    age,
-    by_urgency,
-    display_state,
-    failure_reason,
-    fit,
-    home_relative,
-    paint,
-    short,
-    state_label,
-    state_symbol,
-)
-from .unseen_changes import find_unseen
-from .verb import AsJson, Quiet, new_app, with_client
-
-app = new_app()
+from .text import age, by_urgency, fit, home_relative, paint, short, shown_state
+from .verb import json_option, quiet_option, with_client
 
 _COLUMNS = (
     TableColumn(""),
@@ -40,13 +24,12 @@ _RECENT = timedelta(days=1)
 _MAX_REASON_COLUMNS = 60
 
 
-@app.command()
-def ls(
-    everything: Annotated[bool, typer.Option("--all", "-a", help="Ended sessions too.")] = False,
-    repo: Annotated[str | None, typer.Option(help="Only sessions of this repository.")] = None,
-    json: AsJson = False,
-    quiet: Quiet = False,
-) -> None:
+@click.command()
+@click.option("--all", "-a", "everything", is_flag=True, help="Ended sessions too.")
+@click.option("--repo", help="Only sessions of this repository.")
+@json_option
+@quiet_option
+def ls(everything: bool, repo: str | None, json: bool, quiet: bool) -> None:
     """List sessions.
 
     \b
@@ -56,9 +39,7 @@ def ls(
       bullpen stop $(bullpen ls -q)
     """
     statuses = () if everything else ("active",) if json or quiet else ("active", "error")
-    found, unseen = with_client(
-        lambda client: _fetch(client, statuses, repo, with_unseen=not (json or quiet))
-    )
+    found = with_client(lambda client: _fetch(client, statuses, repo))
     sessions = found if everything else [each for each in found if each.active]
     if json:
         print_json({"sessions": sessions})
@@ -67,7 +48,7 @@ def ls(
             print(session.id)
     else:
         if sessions:
-            print_table(_COLUMNS, [_row(each, unseen) for each in by_urgency(sessions, unseen)])
+            print_table(_COLUMNS, [_row(each) for each in by_urgency(sessions)])
         failed = 0 if everything else _count_recent_failures(found)
         if failed:
             print(paint(f"{failed} failed in the last day; see: bullpen ls -a", "red"))
@@ -75,13 +56,10 @@ def ls(
             print("no sessions; start one with: bullpen new")
 
 
-async def _fetch(
-    client: Client, statuses: tuple[str, ...], repo: str | None, with_unseen: bool
-) -> tuple[list[Session], Collection[str]]:
-    """Return the sessions and, if asked for, the ids of workers with turns that were not seen yet."""
+async def _fetch(client: Client, statuses: tuple[str, ...], repo: str | None) -> list[Session]:
+    """Return the sessions with these statuses, all of them or those of a repository."""
     repo_id = (await find_repository(client, repo)).id if repo else None
-    sessions = await client.sessions(status=statuses, repo_id=repo_id)
-    return sessions, await find_unseen(client) if with_unseen and sessions else ()
+    return await client.sessions(status=statuses, repo_id=repo_id)
 
 
 def _count_recent_failures(sessions: list[Session]) -> int:
@@ -90,19 +68,23 @@ def _count_recent_failures(sessions: list[Session]) -> int:
     return sum(not each.active and now - each.updated_at < _RECENT for each in sessions)
 
 
-def _row(session: Session, unseen: Collection[str]) -> list[TableCell | str]:
+def _row(session: Session) -> list[TableCell | str]:
     """Return the table row of a session."""
-    state = display_state(session, unseen)
-    symbol, colour = state_symbol(state)
-    reason = failure_reason(session) if state == "error" else None
-    text = f"{state}: {fit(reason, _MAX_REASON_COLUMNS)}" if reason else state_label(state, session)
-    roles = ", ".join(worker.role for worker in session.workers if worker.alive)
+    state = shown_state(session)
+    failed = session.attention.need == "error"
+    text = f"{state.word}: {fit(session.attention.why, _MAX_REASON_COLUMNS)}" if failed else state.label
+    workers = ", ".join(_describe_worker(worker) for worker in session.workers if worker.alive)
     return [
-        TableCell(symbol, colour),
+        TableCell(state.symbol, state.colour),
         session.title,
         short(session.id),
-        TableCell(text, colour),
-        roles or "none",
+        TableCell(text, state.colour),
+        workers or "none",
         home_relative(session.location_path),
         age(session.created_at),
     ]
+
+
+def _describe_worker(worker: Worker) -> str:
+    """Return the role of a worker, and the program that runs in its terminal."""
+    return f"{worker.role} ({worker.foreground})" if worker.foreground else worker.role

@@ -2,14 +2,13 @@
 
 import asyncio
 
+import click
+
 from .mcp_stdio import serve
 from .mcp_tools import McpTools
-from .verb import new_app
-
-app = new_app()
 
 
-@app.command()
+@click.command()
 def mcp() -> None:
     """Let an agent list, start, prompt, wait for and read sessions.
 

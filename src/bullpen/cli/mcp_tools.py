@@ -14,6 +14,7 @@ from ..domain.errors import Invalid, Unauthorized
 from ..domain.titles import short_title
 from ..wire.json import encode
 from ..wire.mcp import McpTool
+from .terminal.plain import PlainTextConverter
 from .wait import OUTCOMES, watch
 
 MAX_WAIT_SECONDS = 50  # many clients give up a call after a minute
@@ -85,6 +86,22 @@ SESSION_TOOLS = [
         },
         required=("session",),
         reads_only=True,
+    ),
+    McpTool(
+        name="run_command",
+        title="Run a command",
+        description="Runs a command in a terminal of a session, without a shell. Returns its exit code, null "
+        "while it runs, and the end of its output. A person can watch it.",
+        fields={
+            "session": _SESSION,
+            "command": {
+                "type": "array",
+                "items": {"type": "string"},
+                "description": "The program and its arguments.",
+            },
+            "seconds": _SECONDS,
+        },
+        required=("session", "command"),
     ),
 ]
 QUESTION_TOOLS = [
@@ -200,6 +217,24 @@ class McpTools:
         joined = _join_chunks(chunks)
         shown = _limit_text(joined[-max(1, messages) :])
         return {"earlier": len(joined) > len(shown) or len(chunks) == MAX_CHUNKS, "messages": shown}
+
+    async def _run_command(
+        self, session: str, command: list[str], seconds: float = MAX_WAIT_SECONDS
+    ) -> dict[str, Any]:
+        """Run a command in a new terminal, wait for its end, and return how it ended and what it printed."""
+        client = self._session_client
+        worker = await client.add_worker(session, command=command)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(min(seconds, MAX_WAIT_SECONDS)):
+                async with aclosing(watch(client, session, worker)) as updates:
+                    while (await anext(updates))[1] is None:
+                        pass
+        worker = await client.worker(session, worker.id)
+        converter, output = PlainTextConverter(colours=False), b""
+        async for frame in client.output(session, worker.id):
+            output = (output + converter.feed(frame.data))[-MAX_TEXT_BYTES:]
+        ended = {"exitCode": worker.exit_code, "signal": worker.signal, "error": worker.error}
+        return {"worker": worker.id, "output": output.decode(errors="replace"), **ended}
 
     async def _ask_human(
         self,

@@ -1,15 +1,15 @@
 """Set the model and the mode of an agent before it is prompted."""
 
 from contextlib import aclosing
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
-import typer
+import click
 
 from ..client import Client, Event, Worker
 from ..domain.errors import RemoteFault
 
-Model = Annotated[str | None, typer.Option(help="The model, as the agent names it.")]
-Mode = Annotated[str | None, typer.Option(help="The mode, as the agent names it.")]
+model_option = click.option("--model", help="The model, as the agent names it.")
+mode_option = click.option("--mode", help="The mode, as the agent names it.")
 
 _END_EVENTS = ("worker_failed", "worker_exited", "worker_terminated", "session_end")
 _SETTING_METHODS = ("session/set_model", "session/set_mode", "session/set_config_option")

@@ -4,56 +4,73 @@ import shutil
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
+import click
 
 from ..client import Client, Session
 from ..domain.errors import BullpenError, Invalid
 from .attach import attach_to
+from .command_line import VerbWithCommand
 from .find import SessionMatch
-from .model_and_mode import Mode, Model, ModelAndMode
+from .model_and_mode import ModelAndMode, mode_option, model_option
 from .output import print_json
-from .session_place import Base, Branch, InWorktree, create_session, session_location
+from .session_place import base_option, branch_option, create_session, session_location, worktree_option
 from .terminal.tty import Tty
 from .text import short
-from .verb import AsJson, Quiet, new_app, with_client
-
-app = new_app()
+from .verb import json_option, quiet_option, with_client
 
 
-@app.command()
+@click.command(cls=VerbWithCommand)
+@click.argument(
+    "directory", type=click.Path(path_type=Path), required=False, help="Its directory; by default this one."
+)
+@click.option("--name", "-n", help="The session's title.")
+@worktree_option
+@branch_option
+@base_option
+@click.option("--agent", help="Start this agent instead of a terminal.")
+@model_option
+@mode_option
+@click.option("--role", help="The role of the agent or terminal.")
+@click.option("--detach", "-d", is_flag=True, help="Start it and return at once.")
+@json_option
+@quiet_option
 def new(
-    directory: Annotated[Path | None, typer.Argument(help="Its directory; by default this one.")] = None,
-    name: Annotated[str | None, typer.Option("--name", "-n", help="The session's title.")] = None,
-    worktree: InWorktree = False,
-    branch: Branch = None,
-    base: Base = None,
-    agent: Annotated[str | None, typer.Option(help="Start this agent instead of a terminal.")] = None,
-    model: Model = None,
-    mode: Mode = None,
-    role: Annotated[str | None, typer.Option(help="The role of the agent or terminal.")] = None,
-    detach: Annotated[bool, typer.Option("--detach", "-d", help="Start it and return at once.")] = False,
-    json: AsJson = False,
-    quiet: Quiet = False,
+    directory: Path | None,
+    name: str | None,
+    worktree: bool,
+    branch: str | None,
+    base: str | None,
+    agent: str | None,
+    model: str | None,
+    mode: str | None,
+    role: str | None,
+    detach: bool,
+    json: bool,
+    quiet: bool,
+    command: tuple[str, ...],
 ) -> int:
-    """Start a terminal in a new session and attach to it.
+    """Start a terminal in a new session and attach to it; it runs a shell or the command after --.
 
     \b
     Examples:
       bullpen new
       bullpen new ~/src/site --name site
+      bullpen new -- htop
       bullpen new --worktree --branch fix-login --base main
       bullpen new -w --agent claude --role reviewer
       id=$(bullpen new -d -q) && bullpen attach $id
     """
     if (model or mode) and not agent:
         raise Invalid(f"{'--model' if model else '--mode'} is for an agent; say which with --agent")
+    if agent and command:
+        raise Invalid("--agent and a command exclude each other; leave one out")
 
     async def start(client: Client) -> SessionMatch:
         location = await session_location(client, directory, worktree, branch, base, name)
         if agent is None:
-            return await _start_terminal(client, location, name, role)
+            return await _start_terminal(client, location, name, role, command)
         session = await create_session(client, **location, title=name, agent_id=agent, role=role)
         return await _choose(client, session, ModelAndMode(model, mode))
 
@@ -92,13 +109,15 @@ async def _choose(client: Client, session: Session, choice: ModelAndMode) -> Ses
 
 
 async def _start_terminal(
-    client: Client, location: dict[str, Any], name: str | None, role: str | None
+    client: Client, location: dict[str, Any], name: str | None, role: str | None, command: tuple[str, ...]
 ) -> SessionMatch:
     """Create a session with a terminal; remove the session if the terminal does not start."""
     session = await create_session(client, **location, title=name)
     cols, rows = shutil.get_terminal_size() if sys.stdout.isatty() else (None, None)
     try:
-        terminal = await client.add_worker(session.id, "terminal", role=role, cols=cols, rows=rows)
+        terminal = await client.add_worker(
+            session.id, "terminal", role=role, command=command, cols=cols, rows=rows
+        )
     except BullpenError:
         await client.delete_session(session.id, purge=True)
         raise

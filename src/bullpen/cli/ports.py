@@ -1,18 +1,16 @@
 """`bullpen ports`: show the TCP ports on which programs of a session listen."""
 
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
-import typer
+import click
 from msgspec import to_builtins
 
 from ..client import Client, Port, Session
-from .complete import sessions as complete_session
+from .complete import complete_session
 from .find import find_session
 from .output import print_json
 from .table import TableColumn, print_table
-from .verb import AsJson, new_app, with_client
-
-app = new_app()
+from .verb import json_option, with_client
 
 _COLUMNS = (
     TableColumn("PORT"),
@@ -31,17 +29,15 @@ class WorkerPort(NamedTuple):
     port: Port
 
 
-@app.command()
-def ports(
-    session: Annotated[
-        str | None,
-        typer.Argument(
-            help="A title, an id, or its beginning; by default every session.",
-            autocompletion=complete_session,
-        ),
-    ] = None,
-    json: AsJson = False,
-) -> None:
+@click.command()
+@click.argument(
+    "session",
+    required=False,
+    help="A title, an id, or its beginning; by default every session.",
+    shell_complete=complete_session,
+)
+@json_option
+def ports(session: str | None, json: bool) -> None:
     """Show the ports on which programs of a session listen.
 
     \b

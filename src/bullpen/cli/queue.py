@@ -2,9 +2,9 @@
 
 from collections.abc import Awaitable, Callable
 from datetime import datetime, time, timedelta
-from typing import Annotated, TypeVar
+from typing import TypeVar
 
-import typer
+import click
 
 from .. import clock
 from ..client import Client, Queue, QueueItem
@@ -14,19 +14,22 @@ from .output import print_json
 from .prompt_text import read_prompt
 from .table import TableCell, TableColumn, print_table
 from .text import age, printable, short
-from .verb import AsJson, Quiet, SessionName, new_app, with_client
+from .verb import json_option, quiet_option, session_argument, with_client
+from .verb_group import VerbGroup
 
 Result = TypeVar("Result")
 
-app = new_app("List and change the messages that wait for an agent.")
+queue = VerbGroup(help="List and change the messages that wait for an agent.")
 
-MessageName = Annotated[str, typer.Argument(metavar="MESSAGE", help="Its id or the beginning of it.")]
+message_argument = click.argument("message", metavar="MESSAGE", help="Its id or the beginning of it.")
 
 _COLUMNS = (TableColumn("ID"), TableColumn("STATE"), TableColumn("AGE"), TableColumn("MESSAGE", least=12))
 
 
-@app.command()
-def ls(session: SessionName, json: AsJson = False) -> None:
+@queue.command()
+@session_argument
+@json_option
+def ls(session: str, json: bool) -> None:
     """List the messages in the order in which they will be sent."""
 
     async def work(client: Client) -> Queue:
@@ -45,18 +48,14 @@ def ls(session: SessionName, json: AsJson = False) -> None:
     print(f"{queue.count} waiting{', paused' if queue.paused else ''}")
 
 
-@app.command()
-def add(
-    session: SessionName,
-    text: Annotated[str, typer.Argument(help="The message; - reads standard input.")],
-    *,
-    title: Annotated[str | None, typer.Option(help="Its title in lists.")] = None,
-    at: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Not before 18:30, or 2026-03-01T18:30.")
-    ] = None,
-    json: AsJson = False,
-    quiet: Quiet = False,
-) -> None:
+@queue.command()
+@session_argument
+@click.argument("text", help="The message; - reads standard input.")
+@click.option("--title", help="Its title in lists.")
+@click.option("--at", metavar="TIME", help="Not before 18:30, or 2026-03-01T18:30.")
+@json_option
+@quiet_option
+def add(session: str, text: str, title: str | None, at: str | None, json: bool, quiet: bool) -> None:
     """Put a message at the end of the queue.
 
     \b
@@ -78,8 +77,10 @@ def add(
         print(f"queued for {when:%Y-%m-%d %H:%M}" if when else "queued")
 
 
-@app.command()
-def rm(session: SessionName, message: MessageName) -> None:
+@queue.command()
+@session_argument
+@message_argument
+def rm(session: str, message: str) -> None:
     """Remove a message from the queue."""
 
     async def work(client: Client, session_id: str) -> None:
@@ -89,8 +90,10 @@ def rm(session: SessionName, message: MessageName) -> None:
     print("removed")
 
 
-@app.command()
-def now(session: SessionName, message: MessageName) -> None:
+@queue.command()
+@session_argument
+@message_argument
+def now(session: str, message: str) -> None:
     """Send a message before all others."""
 
     async def work(client: Client, session_id: str) -> None:
@@ -100,22 +103,25 @@ def now(session: SessionName, message: MessageName) -> None:
     print("will be sent next")
 
 
-@app.command()
-def clear(session: SessionName) -> None:
+@queue.command()
+@session_argument
+def clear(session: str) -> None:
     """Remove all messages from the queue."""
     _with_session(session, lambda client, id: client.clear_queue(id))
     print("cleared")
 
 
-@app.command()
-def pause(session: SessionName) -> None:
+@queue.command()
+@session_argument
+def pause(session: str) -> None:
     """Stop sending messages until the queue is resumed."""
     _with_session(session, lambda client, id: client.pause_queue(id))
     print("paused")
 
 
-@app.command()
-def resume(session: SessionName) -> None:
+@queue.command()
+@session_argument
+def resume(session: str) -> None:
     """Continue to send the messages of a paused queue."""
     _with_session(session, lambda client, id: client.resume_queue(id))
     print("resumed")

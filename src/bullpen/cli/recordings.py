@@ -1,23 +1,24 @@
 """`bullpen recordings`: check the files of a recording, or write them again."""
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
+import click
 
 from ..client import Client, RebuildResult
 from .find import find_session
 from .output import print_json
-from .verb import AsJson, new_app, with_client
+from .verb import json_option, with_client
+from .verb_group import VerbGroup
 
-app = new_app("Check the files of a recording, or write them again.")
+recordings = VerbGroup(help="Check the files of a recording, or write them again.")
 
 
-@app.command()
-def check(
-    directory: Annotated[Path, typer.Argument(help="A directory with events.jsonl and metadata.json.")],
-    json: AsJson = False,
-) -> int:
+@recordings.command()
+@click.argument(
+    "directory", type=click.Path(path_type=Path), help="A directory with events.jsonl and metadata.json."
+)
+@json_option
+def check(directory: Path, json: bool) -> int:
     """Check whether a recording is complete, and list what is missing.
 
     \b
@@ -38,13 +39,10 @@ def check(
     return 1 if damage else 0
 
 
-@app.command()
-def rebuild(
-    session: Annotated[
-        str | None, typer.Argument(help="A title, an id, or its beginning; by default all.")
-    ] = None,
-    json: AsJson = False,
-) -> None:
+@recordings.command()
+@click.argument("session", required=False, help="A title, an id, or its beginning; by default all.")
+@json_option
+def rebuild(session: str | None, json: bool) -> None:
     """Write the files of a recording again from the database.
 
     \b

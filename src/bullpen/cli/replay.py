@@ -4,32 +4,35 @@ import asyncio
 import sys
 import tempfile
 from pathlib import Path
-from typing import Annotated, BinaryIO
+from typing import BinaryIO
 from zipfile import ZipFile
 
-import typer
+import click
 
 from ..client import Client
 from .find import SessionMatch, find
 from .playing.show import TerminalPlayer
-from .verb import new_app, with_client
+from .values import Number
+from .verb import with_client
 
-app = new_app()
 
-
-@app.command()
-def replay(
-    target: Annotated[str, typer.Argument(metavar="SESSION|WORKER|DIR", help="The recording.")],
-    *,
-    speed: Annotated[
-        float, typer.Option("--speed", "-s", min=0.01, help="The factor by which to speed up.")
-    ] = 1.0,
-    idle: Annotated[
-        float,
-        typer.Option("--idle", "-i", min=0.0, metavar="SECONDS", help="Shorten longer pauses; 0 keeps them."),
-    ] = 2.0,
-    seq: Annotated[int, typer.Option("--from", metavar="SEQ", min=0, help="Start at this event.")] = 0,
-) -> None:
+@click.command()
+@click.argument("target", metavar="SESSION|WORKER|DIR", help="The recording.")
+@click.option(
+    "--speed", "-s", type=Number(float, minimum=0.01), default=1.0, help="The factor by which to speed up."
+)
+@click.option(
+    "--idle",
+    "-i",
+    type=Number(float, minimum=0.0),
+    default=2.0,
+    metavar="SECONDS",
+    help="Shorten longer pauses; 0 keeps them.",
+)
+@click.option(
+    "--from", "seq", type=Number(int, minimum=0), default=0, metavar="SEQ", help="Start at this event."
+)
+def replay(target: str, speed: float, idle: float, seq: int) -> None:
     """Replay a session: its events as lines, and the output of its terminals.
 
     \b

@@ -2,9 +2,8 @@
 
 import os
 from pathlib import Path
-from typing import Annotated
 
-import typer
+import click
 
 from ..client import Client, Repository
 from ..domain.errors import Invalid
@@ -12,9 +11,11 @@ from .find import find_repository
 from .output import print_json
 from .table import TableColumn, path_column, print_table
 from .text import age, home_relative, short
-from .verb import AsJson, Quiet, new_app, with_client
+from .values import Number
+from .verb import json_option, quiet_option, with_client
+from .verb_group import VerbGroup
 
-app = new_app("Register, list, change or unregister git repositories.")
+repo = VerbGroup(help="Register, list, change or unregister git repositories.")
 
 _COLUMNS = (
     TableColumn("NAME", least=12),
@@ -24,13 +25,14 @@ _COLUMNS = (
 )
 
 
-@app.command()
-def add(
-    path: Annotated[Path, typer.Argument(help="The repository's directory.")] = Path("."),
-    name: Annotated[str | None, typer.Option("--name", "-n", help="Its name.")] = None,
-    json: AsJson = False,
-    quiet: Quiet = False,
-) -> None:
+@repo.command()
+@click.argument(
+    "path", type=click.Path(path_type=Path), default=".", help="Its directory; by default this one."
+)
+@click.option("--name", "-n", help="Its name.")
+@json_option
+@quiet_option
+def add(path: Path, name: str | None, json: bool, quiet: bool) -> None:
     """Register a git repository.
 
     \b
@@ -46,8 +48,10 @@ def add(
         print(repository.id if quiet else f"registered {repository.name} ({short(repository.id)})")
 
 
-@app.command()
-def ls(json: AsJson = False, quiet: Quiet = False) -> None:
+@repo.command()
+@json_option
+@quiet_option
+def ls(json: bool, quiet: bool) -> None:
     """List the repositories."""
     repositories = with_client(lambda client: client.repositories())
     if json:
@@ -65,28 +69,28 @@ def ls(json: AsJson = False, quiet: Quiet = False) -> None:
         print("no repositories; register one with: bullpen repo add <directory>")
 
 
-@app.command(name="set")
+@repo.command("set")
+@click.argument("repository", help="A name, a path, an id or its beginning.")
+@click.option("--name", "-n", help="Its new name.")
+@click.option("--agent", help="Its default agent; empty for none.")
+@click.option("--env", multiple=True, help="NAME=VALUE for its programs; NAME= removes one.")
+@click.option("--setup", help="A command that runs in every new worktree.")
+@click.option("--cleanup", help="A command that runs before a worktree is removed.")
+@click.option("--queue/--no-queue", default=None, help="Whether messages may wait for its agents.")
+@click.option("--queue-delay", type=Number(float), metavar="SECONDS", help="The delay before each message.")
+@click.option("--queue-size", type=Number(int), metavar="NUMBER", help="The most messages that may wait.")
+@json_option
 def set_(
-    repository: Annotated[str, typer.Argument(help="A name, a path, an id or its beginning.")],
-    name: Annotated[str | None, typer.Option("--name", "-n", help="Its new name.")] = None,
-    agent: Annotated[str | None, typer.Option(help="Its default agent; empty for none.")] = None,
-    env: Annotated[
-        list[str] | None, typer.Option(help="NAME=VALUE for its programs; NAME= removes one.")
-    ] = None,
-    setup: Annotated[str | None, typer.Option(help="A command that runs in every new worktree.")] = None,
-    cleanup: Annotated[
-        str | None, typer.Option(help="A command that runs before a worktree is removed.")
-    ] = None,
-    queue: Annotated[
-        bool | None, typer.Option("--queue/--no-queue", help="Whether messages may wait for its agents.")
-    ] = None,
-    queue_delay: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="The delay before each message.")
-    ] = None,
-    queue_size: Annotated[
-        int | None, typer.Option(metavar="NUMBER", help="The most messages that may wait.")
-    ] = None,
-    json: AsJson = False,
+    repository: str,
+    name: str | None,
+    agent: str | None,
+    env: tuple[str, ...],
+    setup: str | None,
+    cleanup: str | None,
+    queue: bool | None,
+    queue_delay: float | None,
+    queue_size: int | None,
+    json: bool,
 ) -> None:
     """Change the settings of a repository, which apply to all its sessions and worktrees.
 
@@ -128,8 +132,9 @@ def _parse_variable(text: str) -> tuple[str, str | None]:
     return name, value or None
 
 
-@app.command()
-def rm(repository: Annotated[str, typer.Argument(help="A name, a path, an id or its beginning.")]) -> None:
+@repo.command()
+@click.argument("repository", help="A name, a path, an id or its beginning.")
+def rm(repository: str) -> None:
     """Unregister a repository. Its files stay."""
 
     async def work(client: Client) -> Repository:

@@ -2,14 +2,14 @@
 
 import asyncio
 import sys
+from contextlib import suppress
 
 from ..client import Client, Event, PromptResult, Worker
-from ..domain.errors import BullpenError, Invalid
+from ..domain.errors import BullpenError, Forbidden, Invalid
 from ..domain.reasons import stop_reason_text
 from .output import print_json
 from .text import printable, short
 from .turn import FollowedTurn, follow_turn, outcome
-from .unseen_changes import note_seen
 
 
 class TurnTimedOut(BullpenError):
@@ -51,6 +51,12 @@ async def report_turn(
     if turn.is_over and sys.stdout.isatty():
         await note_seen(client, session_id, last_seq)
     return turn.exit_code
+
+
+async def note_seen(client: Client, session_id: str, seq: int) -> None:
+    """Mark a session as seen up to an event, if the token allows it."""
+    with suppress(Forbidden):
+        await client.mark_seen(session_id, seq)
 
 
 def _print_turn(turn: FollowedTurn, session_id: str) -> None:

@@ -1,26 +1,21 @@
 """`bullpen restart`: start an agent again, whether it is running or not."""
 
-from typing import Annotated
-
-import typer
+import click
 
 from ..client import Client, Worker
 from .find import SessionMatch, find
 from .output import print_json
 from .status import return_command
-from .verb import AsJson, Quiet, Target, new_app, with_client
-
-app = new_app()
+from .verb import json_option, quiet_option, target_argument, with_client
 
 
-@app.command()
-def restart(
-    target: Target,
-    new_conversation: Annotated[bool, typer.Option("--new", help="Start a new conversation.")] = False,
-    if_ended: Annotated[bool, typer.Option("--if-ended", help="Do nothing if it is running.")] = False,
-    json: AsJson = False,
-    quiet: Quiet = False,
-) -> None:
+@click.command()
+@target_argument
+@click.option("--new", "new_conversation", is_flag=True, help="Start a new conversation.")
+@click.option("--if-ended", is_flag=True, help="Do nothing if it is running.")
+@json_option
+@quiet_option
+def restart(target: str, new_conversation: bool, if_ended: bool, json: bool, quiet: bool) -> None:
     """Restart the first agent of a session, or the agent you name. It continues its conversation.
 
     \b

@@ -2,31 +2,26 @@
 
 import sys
 from collections.abc import Callable
-from typing import Annotated
 
-import typer
+import click
 
 from ..client import Client, Session
 from ..domain.errors import Invalid
+from .confirm import confirm
 from .find import find_session
 from .output import print_json
 from .text import short
-from .verb import AsJson, new_app, with_client
-
-app = new_app()
+from .verb import json_option, with_client
 
 
-@app.command()
-def rm(
-    sessions: Annotated[
-        list[str], typer.Argument(metavar="SESSION...", help="Titles, ids or their beginnings.")
-    ],
-    purge: Annotated[bool, typer.Option("--purge", help="Also remove their data permanently.")] = False,
-    yes: Annotated[
-        bool, typer.Option("--yes", "-y", "--force", "-f", help="Do not ask before a purge.")
-    ] = False,
-    json: AsJson = False,
-) -> None:
+@click.command()
+@click.argument(
+    "sessions", nargs=-1, required=True, metavar="SESSION...", help="Titles, ids or their beginnings."
+)
+@click.option("--purge", is_flag=True, help="Also remove their data permanently.")
+@click.option("--yes", "-y", "--force", "-f", is_flag=True, help="Do not ask before a purge.")
+@json_option
+def rm(sessions: tuple[str, ...], purge: bool, yes: bool, json: bool) -> None:
     """Cancel sessions and end their workers. History stays unless purged; worktrees always stay.
 
     \b
@@ -41,7 +36,7 @@ def rm(
 
 
 async def _remove(
-    client: Client, names: list[str], purge: bool, yes: bool, say: Callable[[str], None]
+    client: Client, names: tuple[str, ...], purge: bool, yes: bool, say: Callable[[str], None]
 ) -> list[Session]:
     """Cancel or purge the named sessions; return them as they are now or were last."""
     sessions = [await find_session(client, name) for name in names]
@@ -64,4 +59,5 @@ def _confirm_purge(sessions: list[Session]) -> None:
     if not sys.stdin.isatty():
         raise Invalid("a purge cannot be undone; without a terminal to confirm it, add --yes")
     titles = ", ".join(session.title for session in sessions)
-    typer.confirm(f"Remove {titles} and all their history permanently?", abort=True, err=True)
+    if not confirm(f"Remove {titles} and all their history permanently?", default=False):
+        raise click.Abort

@@ -1,18 +1,18 @@
 """`bullpen roots`: list, add or remove the directories in which sessions are allowed."""
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
+import click
 
 from ..client import Root
 from .output import print_json
 from .session_place import absolute
 from .table import TableColumn, path_column, print_table
 from .text import home_relative
-from .verb import AsJson, new_app, with_client
+from .verb import json_option, with_client
+from .verb_group import VerbGroup
 
-app = new_app("Allow sessions in a directory, or list and remove such directories.")
+roots = VerbGroup(help="Allow sessions in a directory, or list and remove such directories.")
 
 _COLUMNS = (path_column("PATH", least=12), TableColumn("WHY"))
 _REASONS = {
@@ -23,8 +23,9 @@ _REASONS = {
 }
 
 
-@app.command()
-def ls(json: AsJson = False) -> None:
+@roots.command()
+@json_option
+def ls(json: bool) -> None:
     """List the directories in which sessions are allowed, with all directories below them."""
     listed = with_client(lambda client: client.roots())
     if json:
@@ -33,15 +34,18 @@ def ls(json: AsJson = False) -> None:
         print_table(_COLUMNS, [_row(root) for root in listed.roots])
 
 
-@app.command()
-def add(
-    directory: Annotated[Path, typer.Argument(help="The directory to allow.")] = Path("."),
-    force: Annotated[
-        bool,
-        typer.Option("--force", help="Allow even the home directory, or another that many programs use."),
-    ] = False,
-    json: AsJson = False,
-) -> None:
+@roots.command()
+@click.argument(
+    "directory",
+    type=click.Path(path_type=Path),
+    default=".",
+    help="The directory to allow; by default this one.",
+)
+@click.option(
+    "--force", is_flag=True, help="Allow even the home directory, or another that many programs use."
+)
+@json_option
+def add(directory: Path, force: bool, json: bool) -> None:
     """Allow sessions in a directory and in all directories below it.
 
     \b
@@ -56,8 +60,9 @@ def add(
         print(f"sessions are allowed in {home_relative(root.path)}")
 
 
-@app.command()
-def rm(directory: Annotated[Path, typer.Argument(help="A directory that was added.")]) -> None:
+@roots.command()
+@click.argument("directory", type=click.Path(path_type=Path), help="A directory that was added.")
+def rm(directory: Path) -> None:
     """Allow no new sessions in a directory. Running sessions continue."""
     with_client(lambda client: client.remove_root(str(absolute(directory))))
     print(f"no new sessions in {home_relative(str(absolute(directory)))}")

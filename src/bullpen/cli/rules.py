@@ -1,15 +1,14 @@
 """`bullpen rules`: list, add or remove rules that answer permissions automatically."""
 
-from typing import Annotated
-
-import typer
+import click
 
 from ..client import Client, Rule
 from .output import print_json
 from .table import TableColumn, print_table
-from .verb import AsJson, new_app, with_client
+from .verb import json_option, with_client
+from .verb_group import VerbGroup
 
-app = new_app("Answer permissions automatically by exact rules; all others ask you.")
+rules = VerbGroup(help="Answer permissions automatically by exact rules; all others ask you.")
 
 _COLUMNS = (
     TableColumn("NAME", least=8),
@@ -21,8 +20,9 @@ _COLUMNS = (
 )
 
 
-@app.command()
-def ls(json: AsJson = False) -> None:
+@rules.command()
+@json_option
+def ls(json: bool) -> None:
     """List the rules in the order in which they are tried."""
     rules = with_client(lambda client: client.rules())
     if json:
@@ -33,15 +33,16 @@ def ls(json: AsJson = False) -> None:
         print("no rules: every permission asks you")
 
 
-@app.command()
+@rules.command()
+@click.argument("name", help="The name of the rule.")
+@click.option("--agent", required=True, help="The id of the agent.")
+@click.option("--kind", required=True, help="The kind of tool: read, edit, execute and so on.")
+@click.option("--path", help="Only for exactly this path.")
+@click.option("--command", help="Only for exactly this command line.")
+@click.option("--reject", is_flag=True, help="Refuse instead of allowing.")
+@json_option
 def add(
-    name: Annotated[str, typer.Argument(help="The name of the rule.")],
-    agent: Annotated[str, typer.Option(help="The id of the agent.")],
-    kind: Annotated[str, typer.Option(help="The kind of tool: read, edit, execute and so on.")],
-    path: Annotated[str | None, typer.Option(help="Only for exactly this path.")] = None,
-    command: Annotated[str | None, typer.Option(help="Only for exactly this command line.")] = None,
-    reject: Annotated[bool, typer.Option(help="Refuse instead of allowing.")] = False,
-    json: AsJson = False,
+    name: str, agent: str, kind: str, path: str | None, command: str | None, reject: bool, json: bool
 ) -> None:
     """Add a rule, which applies at once.
 
@@ -62,8 +63,9 @@ def add(
         print("added")
 
 
-@app.command()
-def rm(name: Annotated[str, typer.Argument(help="The name of the rule.")]) -> None:
+@rules.command()
+@click.argument("name", help="The name of the rule.")
+def rm(name: str) -> None:
     """Remove a rule that was added."""
     with_client(lambda client: client.remove_rule(name))
     print("removed")

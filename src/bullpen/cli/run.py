@@ -1,51 +1,57 @@
 """`bullpen run`: give a prompt to an agent in a new session."""
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
+import click
 
 from ..client import Client, PromptResult, Session
 from ..domain.errors import BullpenError, Invalid, RemoteFault
 from ..domain.titles import short_title
 from .find import find_agent
-from .model_and_mode import Mode, Model, ModelAndMode
+from .model_and_mode import ModelAndMode, mode_option, model_option
 from .output import print_json
 from .prompt_text import read_prompt
 from .report import check_timeout, report_turn
-from .session_place import Base, Branch, InWorktree, create_session, session_location
+from .session_place import base_option, branch_option, create_session, session_location, worktree_option
 from .text import short
-from .verb import AsJson, Quiet, new_app, with_client
+from .values import Number
+from .verb import json_option, quiet_option, with_client
 
-app = new_app()
 
-
-@app.command()
+@click.command()
+@click.argument("prompt", help="The prompt; - reads standard input.")
+@click.option("--agent", help="The agent; see: bullpen agents ls")
+@model_option
+@mode_option
+@click.option(
+    "--directory", "-C", type=click.Path(path_type=Path), help="Its directory; by default this one."
+)
+@click.option("--name", "-n", help="The session's title; by default from the prompt.")
+@worktree_option
+@branch_option
+@base_option
+@click.option("--detach", "-d", is_flag=True, help="Return at once, which is the default.")
+@click.option("--wait", is_flag=True, help="Wait for the end of the turn and print the answer.")
+@click.option(
+    "--timeout", type=Number(float, minimum=0), metavar="SECONDS", help="Stop waiting after this time."
+)
+@json_option
+@quiet_option
 def run(
-    prompt: Annotated[str, typer.Argument(help="The prompt; - reads standard input.")],
-    agent: Annotated[str | None, typer.Option(help="The agent; see: bullpen agents ls")] = None,
-    model: Model = None,
-    mode: Mode = None,
-    directory: Annotated[
-        Path | None, typer.Option("--directory", "-C", help="Its directory; by default this one.")
-    ] = None,
-    name: Annotated[
-        str | None, typer.Option("--name", "-n", help="The session's title; by default from the prompt.")
-    ] = None,
-    worktree: InWorktree = False,
-    branch: Branch = None,
-    base: Base = None,
-    detach: Annotated[
-        bool, typer.Option("--detach", "-d", help="Return at once, which is the default.")
-    ] = False,
-    wait: Annotated[
-        bool, typer.Option("--wait", help="Wait for the end of the turn and print the answer.")
-    ] = False,
-    timeout: Annotated[
-        float | None, typer.Option(min=0, metavar="SECONDS", help="Stop waiting after this time.")
-    ] = None,
-    json: AsJson = False,
-    quiet: Quiet = False,
+    prompt: str,
+    agent: str | None,
+    model: str | None,
+    mode: str | None,
+    directory: Path | None,
+    name: str | None,
+    worktree: bool,
+    branch: str | None,
+    base: str | None,
+    detach: bool,
+    wait: bool,
+    timeout: float | None,
+    json: bool,
+    quiet: bool,
 ) -> int:
     """Give a prompt to an agent in a new session.
 

@@ -1,9 +1,8 @@
 """`bullpen search`: search the messages and terminal output of all sessions."""
 
 import sys
-from typing import Annotated
 
-import typer
+import click
 
 from ..client import Client, SearchHit
 from ..domain.errors import Forbidden
@@ -12,10 +11,8 @@ from .output import print_json
 from .table import TableColumn, print_table
 from .text import age, short
 from .time_argument import parse_time_option
-from .values import suggestion
-from .verb import AsJson, new_app, with_client
-
-app = new_app()
+from .values import Number, suggestion
+from .verb import json_option, with_client
 
 _COLUMNS = (
     TableColumn("SESSION", least=10),
@@ -26,25 +23,28 @@ _COLUMNS = (
 )
 
 
-@app.command()
+@click.command()
+@click.argument("words", nargs=-1, required=True, help="Words that must all occur.")
+@click.option("--repo", help="Only in sessions of this repository.")
+@click.option("--session", help="Only in this session.")
+@click.option("--agent", help="Only messages and actions of this agent, by its id.")
+@click.option("--role", help="user, agent, system, title or terminal.")
+@click.option("--type", "kind", help="Only events of this type, such as user_prompt or tool_call.")
+@click.option("--after", metavar="TIME", help="Only after this time, which is local unless it has a zone.")
+@click.option("--before", metavar="TIME", help="Only before this time.")
+@click.option("--limit", "-n", type=Number(int, minimum=1), default=20, help="The maximum number of results.")
+@json_option
 def search(
-    words: Annotated[list[str], typer.Argument(help="Words that must all occur.")],
-    repo: Annotated[str | None, typer.Option(help="Only in sessions of this repository.")] = None,
-    session: Annotated[str | None, typer.Option(help="Only in this session.")] = None,
-    agent: Annotated[
-        str | None, typer.Option(help="Only messages and actions of this agent, by its id.")
-    ] = None,
-    role: Annotated[str | None, typer.Option(help="user, agent, system, title or terminal.")] = None,
-    kind: Annotated[
-        str | None, typer.Option("--type", help="Only events of this type, such as user_prompt or tool_call.")
-    ] = None,
-    after: Annotated[
-        str | None,
-        typer.Option(metavar="TIME", help="Only after this time, which is local unless it has a zone."),
-    ] = None,
-    before: Annotated[str | None, typer.Option(metavar="TIME", help="Only before this time.")] = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="The maximum number of results.")] = 20,
-    json: AsJson = False,
+    words: tuple[str, ...],
+    repo: str | None,
+    session: str | None,
+    agent: str | None,
+    role: str | None,
+    kind: str | None,
+    after: str | None,
+    before: str | None,
+    limit: int,
+    json: bool,
 ) -> None:
     """Search the messages and terminal output of all sessions; the newest results come first.
 

@@ -1,60 +1,50 @@
 """`bullpen send`: send a prompt to an agent of a session."""
 
-from enum import StrEnum
-from typing import Annotated
-
-import typer
+import click
 from msgspec import to_builtins
 
 from ..client import Client
 from .default_agent import receiving_agent
 from .find import find
-from .model_and_mode import Mode, Model, ModelAndMode
+from .model_and_mode import ModelAndMode, mode_option, model_option
 from .output import print_json
 from .prompt_text import read_prompt
 from .report import check_timeout, report_turn
-from .verb import AsJson, Target, new_app, with_client
-
-app = new_app()
-
-
-class BusyPolicy(StrEnum):
-    """What happens to a prompt while the agent is in a turn."""
-
-    QUEUE = "queue"
-    REJECT = "reject"
-    INTERRUPT = "interrupt"
+from .values import Choice, Number
+from .verb import json_option, target_argument, with_client
 
 
-class ForwardedContent(StrEnum):
-    """What of another agent the prompt includes."""
-
-    ANSWER = "answer"
-    DIFF = "diff"
-
-
-@app.command()
+@click.command()
+@target_argument
+@click.argument("text", required=False, default="", help="The prompt; - reads standard input.")
+@click.option("--from", "source", metavar="ROLE", help="Include the result of the agent in this role.")
+@click.option(
+    "--what", type=Choice(["answer", "diff"]), help="Of that agent: its last answer (default) or its changes."
+)
+@model_option
+@mode_option
+@click.option(
+    "--busy",
+    type=Choice(["queue", "reject", "interrupt"]),
+    default="queue",
+    help="What to do if it is in a turn.",
+)
+@click.option("--wait", is_flag=True, help="Wait for the end of the turn and print the answer.")
+@click.option(
+    "--timeout", type=Number(float, minimum=0), metavar="SECONDS", help="Stop waiting after this time."
+)
+@json_option
 def send(
-    target: Target,
-    text: Annotated[str, typer.Argument(help="The prompt; - reads standard input.")] = "",
-    source: Annotated[
-        str | None,
-        typer.Option("--from", metavar="ROLE", help="Include the result of the agent in this role."),
-    ] = None,
-    what: Annotated[
-        ForwardedContent | None,
-        typer.Option(help="Of that agent: its last answer (default) or its changes."),
-    ] = None,
-    model: Model = None,
-    mode: Mode = None,
-    busy: Annotated[BusyPolicy, typer.Option(help="What to do if it is in a turn.")] = BusyPolicy.QUEUE,
-    wait: Annotated[
-        bool, typer.Option("--wait", help="Wait for the end of the turn and print the answer.")
-    ] = False,
-    timeout: Annotated[
-        float | None, typer.Option(min=0, metavar="SECONDS", help="Stop waiting after this time.")
-    ] = None,
-    json: AsJson = False,
+    target: str,
+    text: str,
+    source: str | None,
+    what: str | None,
+    model: str | None,
+    mode: str | None,
+    busy: str,
+    wait: bool,
+    timeout: float | None,
+    json: bool,
 ) -> int:
     """Send a prompt to an agent.
 
@@ -67,14 +57,14 @@ def send(
       bullpen send my-session/reviewer "please review" --from coder --what diff
     """
     if what and not source:
-        raise typer.BadParameter("name the agent with --from ROLE", param_hint="--what")
+        raise click.BadParameter("name the agent with --from ROLE", param_hint="--what")
     check_timeout(wait, timeout)
     prompt = read_prompt(text) if text or not source else ""
 
     async def work(client: Client) -> int:
         found = await find(client, target)
         worker_id = found.worker.id if found.worker else None
-        from_role = {"role": source, "what": what or ForwardedContent.ANSWER} if source else None
+        from_role = {"role": source, "what": what or "answer"} if source else None
         await ModelAndMode(model, mode).apply(client, found.session.id, worker_id)
         prompted = await client.prompt(
             found.session.id, prompt, worker_id=worker_id, busy=busy, source=from_role

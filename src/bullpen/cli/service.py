@@ -4,18 +4,18 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Annotated
 
-import typer
+import click
 
 from ..config import load
 from ..domain.errors import BullpenError, Conflict, RemoteFault
 from .output import print_json
 from .systemd_unit import NAME, unit_file, unit_text
 from .text import home_relative
-from .verb import AsJson, new_app
+from .verb import json_option
+from .verb_group import VerbGroup
 
-app = new_app("Run the server as a systemd user service.")
+service = VerbGroup(help="Run the server as a systemd user service.")
 
 _START = "bullpen service start"
 _TIMEOUT_SECONDS = 30.0  # stopping the server takes a few seconds
@@ -29,10 +29,9 @@ class NoSystemd(BullpenError):
     code = "no_systemd"
 
 
-@app.command()
-def install(
-    only_print: Annotated[bool, typer.Option("--print", help="Print the unit without writing it.")] = False,
-) -> None:
+@service.command()
+@click.option("--print", "only_print", is_flag=True, help="Print the unit without writing it.")
+def install(only_print: bool) -> None:
     """Write a unit that runs the server whenever you are logged in.
 
     Settings from the environment are written into the unit, except the token.
@@ -58,7 +57,7 @@ def install(
     print("Keep it when you log out with:         loginctl enable-linger")
 
 
-@app.command()
+@service.command()
 def start() -> None:
     """Start the service, now and at every login."""
     _require_unit(unit_file(os.environ))
@@ -68,7 +67,7 @@ def start() -> None:
     print("started the service")
 
 
-@app.command()
+@service.command()
 def stop() -> None:
     """Stop the service until it is started again, or until the next login. Terminals and agents go on."""
     _require_unit(unit_file(os.environ))
@@ -77,7 +76,7 @@ def stop() -> None:
     print("stopped the service")
 
 
-@app.command()
+@service.command()
 def uninstall() -> None:
     """Stop the service and remove its unit. Terminals and agents go on."""
     path = unit_file(os.environ)
@@ -89,8 +88,9 @@ def uninstall() -> None:
     print(f"stopped the service and removed {home_relative(str(path))}")
 
 
-@app.command()
-def status(json: AsJson = False) -> int:
+@service.command()
+@json_option
+def status(json: bool) -> int:
     """Show whether the service is installed and runs.
 
     Exits with 0 when it runs, 3 when it does not, 4 when it is not installed.

@@ -2,9 +2,9 @@
 
 import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
+import click
 
 from ..client import Client, Session
 from ..domain.errors import Forbidden, Invalid
@@ -12,12 +12,11 @@ from .confirm import confirm
 from .find import find_repository_at
 from .text import home_relative, printable
 
-InWorktree = Annotated[bool, typer.Option("--worktree", "-w", help="Create a worktree for it.")]
-Branch = Annotated[
-    str | None,
-    typer.Option("--branch", help="The worktree's branch, new or existing; by default a generated name."),
-]
-Base = Annotated[str | None, typer.Option("--base", help="The commit where the new branch starts.")]
+worktree_option = click.option("--worktree", "-w", is_flag=True, help="Create a worktree for it.")
+branch_option = click.option(
+    "--branch", help="The worktree's branch, new or existing; by default a generated name."
+)
+base_option = click.option("--base", help="The commit where the new branch starts.")
 
 
 def absolute(directory: Path) -> Path:

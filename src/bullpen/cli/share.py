@@ -1,27 +1,22 @@
 """`bullpen share`: create a link that shows one session."""
 
-from typing import Annotated
-
-import typer
+import click
 
 from ..client import Client, Share
 from .find import find_session
 from .output import print_json
 from .token import parse_duration
-from .verb import AsJson, SessionName, new_app, with_client
-
-app = new_app()
+from .verb import json_option, session_argument, with_client
 
 
-@app.command()
-def share(
-    session: SessionName,
-    expires: Annotated[str, typer.Option(metavar="SPAN", help="Expires after 12h, 7d …")] = "7d",
-    json: AsJson = False,
-) -> None:
+@click.command()
+@session_argument
+@click.option("--expires", default="7d", metavar="SPAN", help="Expires after 12h, 7d …")
+@json_option
+def share(session: str, expires: str, json: bool) -> None:
     """Create a link with which others can watch one session for a limited time, and do nothing else.
 
-    List and revoke links with: bullpen token list, bullpen token revoke.
+    List and revoke links with: bullpen token ls, bullpen token revoke.
 
     \b
     Examples:

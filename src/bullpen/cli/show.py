@@ -1,17 +1,14 @@
 """`bullpen show`: show one session and its workers."""
 
-from collections.abc import Collection
+import click
 
-from ..client import Client, Session, Worker
+from ..client import Session, Worker
 from ..domain.reasons import end_reason_text
 from .find import find_session
 from .output import print_json
 from .table import TableCell, TableColumn, print_table
-from .text import age, display_state, home_relative, short, state_label, state_symbol, worker_state
-from .unseen_changes import find_unseen
-from .verb import AsJson, SessionName, new_app, with_client
-
-app = new_app()
+from .text import age, home_relative, short, shown_state, worker_state
+from .verb import json_option, session_argument, with_client
 
 _DETAIL_COLUMNS = (TableColumn("", least=8), TableColumn("", least=12))
 WORKER_COLUMNS = (
@@ -24,8 +21,10 @@ WORKER_COLUMNS = (
 )
 
 
-@app.command()
-def show(session: SessionName, json: AsJson = False) -> None:
+@click.command()
+@session_argument
+@json_option
+def show(session: str, json: bool) -> None:
     """Show everything about a session.
 
     \b
@@ -33,28 +32,21 @@ def show(session: SessionName, json: AsJson = False) -> None:
       bullpen show my-session
       bullpen show my-session --json | jq .workers
     """
-    found, unseen = with_client(lambda client: _fetch(client, session))
+    found = with_client(lambda client: find_session(client, session))
     if json:
         print_json(found)
         return
-    print_table(_DETAIL_COLUMNS, _details(found, unseen))
+    print_table(_DETAIL_COLUMNS, _details(found))
     if found.workers:
         print()
         print_table(WORKER_COLUMNS, [worker_row(worker) for worker in found.workers])
 
 
-async def _fetch(client: Client, name: str) -> tuple[Session, Collection[str]]:
-    """Return a session, and the ids of workers with turns that were not seen yet."""
-    session = await find_session(client, name)
-    return session, await find_unseen(client) if session.active else ()
-
-
-def _details(session: Session, unseen: Collection[str]) -> list[list[TableCell | str]]:
+def _details(session: Session) -> list[list[TableCell | str]]:
     """Return the rows of the table about a session."""
-    state = display_state(session, unseen)
-    symbol, colour = state_symbol(state)
+    state = shown_state(session)
     reason = f" ({end_reason_text(session.end_reason)})" if session.end_reason else ""
-    state_cell = TableCell(f"{symbol} {state_label(state, session)}{reason}", colour)
+    state_cell = TableCell(f"{state.symbol} {state.label}{reason}", state.colour)
     return [
         ["title", session.title],
         ["id", session.id],

@@ -1,32 +1,24 @@
 """`bullpen status`: show whether the server runs and which sessions need the user."""
 
 from collections import Counter
-from collections.abc import Collection
-from typing import Annotated
 
-import typer
+import click
 
 from .. import __version__
 from ..client import Client, Health, ServerDiscovery, ServerNotRunning, Session
 from .output import print_json
-from .text import by_urgency, display_state, fit, paint, printable, short, state_label, state_symbol
-from .unseen_changes import find_unseen
-from .verb import AsJson, new_app, with_client
-
-app = new_app()
+from .text import by_urgency, fit, paint, printable, short, shown_state
+from .verb import json_option, with_client
 
 NEEDS_A_PERSON = 3
 _MAX_LISTED = 5
 _MAX_TITLE_COLUMNS = 60
 
 
-@app.command()
-def status(
-    pid: Annotated[
-        bool, typer.Option("--pid", help="Print only the process id of this machine's server.")
-    ] = False,
-    json: AsJson = False,
-) -> int:
+@click.command()
+@click.option("--pid", is_flag=True, help="Print only the process id of this machine's server.")
+@json_option
+def status(pid: bool, json: bool) -> int:
     """Show whether the server runs and what needs you.
 
     Exits with 3 when something waits for a person, with 1 when the server does not run or cannot reach its
@@ -40,22 +32,22 @@ def status(
     if pid:
         print(ServerDiscovery.from_settings().pid())
         return 0
-    health, sessions, unseen = with_client(_fetch)
-    states = Counter(display_state(session, unseen) for session in sessions)
+    health, sessions = with_client(_fetch)
+    states = Counter(shown_state(session).word for session in sessions)
     if health.away:
         _report_degraded(health, json)
         return 1
     if json:
         print_json({"status": health.status, "version": health.version, "sessions": states})
     else:
-        _print(health, by_urgency(sessions, unseen), unseen)
+        _print(health, by_urgency(sessions))
     return NEEDS_A_PERSON if states["needs input"] else 0
 
 
 def greet() -> None:
     """Print the status of the server and the most useful commands, as `bullpen` without a verb does."""
     try:
-        health, sessions, unseen = with_client(_fetch)
+        health, sessions = with_client(_fetch)
     except ServerNotRunning as error:
         print(f"Bullpen {__version__} runs coding agents and never loses a session.\n\n{error}")
         print("Then open a terminal:  bullpen new\nEverything else:       bullpen --help")
@@ -63,8 +55,8 @@ def greet() -> None:
     if health.away:
         _report_degraded(health, json=False)
         return
-    sessions = by_urgency(sessions, unseen)
-    _print(health, sessions, unseen)
+    sessions = by_urgency(sessions)
+    _print(health, sessions)
     print()
     if sessions:
         print(f"Come back to one:   {return_command(sessions[0])}")
@@ -79,14 +71,10 @@ def return_command(session: Session) -> str:
     return f"bullpen {verb} {short(session.id)}"
 
 
-async def _fetch(client: Client) -> tuple[Health, list[Session], Collection[str]]:
-    """Return the health, the active sessions, and the ids of workers with turns that were not seen yet."""
+async def _fetch(client: Client) -> tuple[Health, list[Session]]:
+    """Return the health and the active sessions."""
     health = await client.health()
-    if health.away:
-        return health, [], ()
-    sessions = await client.sessions(status=("active",))
-    ready = health.status != "starting"  # a starting server has no inbox yet
-    return health, sessions, await find_unseen(client) if sessions and ready else ()
+    return health, [] if health.away else await client.sessions(status=("active",))
 
 
 def _report_degraded(health: Health, json: bool) -> None:
@@ -99,16 +87,15 @@ def _report_degraded(health: Health, json: bool) -> None:
         print(f"Terminals and agents go on. The server goes on by itself when its {away} is back.")
 
 
-def _print(health: Health, sessions: list[Session], unseen: Collection[str]) -> None:
+def _print(health: Health, sessions: list[Session]) -> None:
     """Print the counts of sessions by state, and the most urgent sessions."""
-    states = Counter(display_state(session, unseen) for session in sessions)
+    states = Counter(shown_state(session).word for session in sessions)
     print(f"Bullpen {health.version or __version__} is running; {_format_counts(states) or 'no sessions'}.")
     for session in sessions[:_MAX_LISTED]:
-        state = display_state(session, unseen)
-        symbol, colour = state_symbol(state)
+        state = shown_state(session)
         title = fit(printable(session.title), _MAX_TITLE_COLUMNS)
-        details = f"{state_label(state, session)} · {short(session.id)}"
-        print(f"  {paint(symbol, colour)} {title}  {paint(details, 'grey')}")
+        details = f"{state.label} · {short(session.id)}"
+        print(f"  {paint(state.symbol, state.colour)} {title}  {paint(details, 'grey')}")
     if len(sessions) > _MAX_LISTED:
         print(f"  … and {len(sessions) - _MAX_LISTED} more: bullpen ls")
 

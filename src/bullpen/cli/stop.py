@@ -1,25 +1,21 @@
 """`bullpen stop`: end sessions or workers gracefully."""
 
 from collections.abc import Callable
-from typing import Annotated
 
-import typer
+import click
 
 from ..client import Client
 from .find import SessionMatch, find
 from .output import print_json
-from .verb import AsJson, new_app, with_client
-
-app = new_app()
+from .verb import json_option, with_client
 
 
-@app.command()
-def stop(
-    targets: Annotated[
-        list[str], typer.Argument(metavar="SESSION|WORKER...", help="Titles, ids or session/role.")
-    ],
-    json: AsJson = False,
-) -> None:
+@click.command()
+@click.argument(
+    "targets", nargs=-1, required=True, metavar="SESSION|WORKER...", help="Titles, ids or session/role."
+)
+@json_option
+def stop(targets: tuple[str, ...], json: bool) -> None:
     """End sessions or single workers, gracefully. Their history stays.
 
     \b
@@ -34,7 +30,7 @@ def stop(
         print_json({"sessions": sessions, "workers": [each.worker for each in ended if each.worker]})
 
 
-async def _stop(client: Client, targets: list[str], say: Callable[[str], None]) -> list[SessionMatch]:
+async def _stop(client: Client, targets: tuple[str, ...], say: Callable[[str], None]) -> list[SessionMatch]:
     """End the named sessions and workers, and return them as they are now."""
     ended = []
     for found in [await find(client, target) for target in targets]:

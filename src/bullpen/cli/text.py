@@ -3,8 +3,8 @@
 import os
 import sys
 import unicodedata
-from collections.abc import Collection
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 from ..client import Session, Worker
 
@@ -12,13 +12,26 @@ COLOURS = {"green": "32", "amber": "33", "red": "31", "blue": "34", "grey": "90"
 ID_LENGTH = 8
 _MIN_PATH_COLUMNS = 6
 
-_SYMBOLS = {  # as in the page; tests/golden/words/states.json checks both
-    "needs input": ("●", "amber"),
-    "error": ("✕", "red"),
-    "done": ("◆", "blue"),
-    "working": ("◐", "green"),
-    "idle": ("○", "grey"),
-    "ended": ("○", "grey"),
+
+class ShownState(NamedTuple):
+    """What a session needs, as a word with its symbol and colour."""
+
+    word: str
+    symbol: str
+    colour: str
+
+    @property
+    def label(self) -> str:
+        """The word for one session; in a count, a finished turn is only "done"."""
+        return "done, not seen yet" if self.word == "done" else self.word
+
+
+_STATES = {  # by need, the most urgent first; as in the page, tests/golden/words/states.json checks both
+    "asking": ShownState("needs input", "●", "amber"),
+    "error": ShownState("error", "✕", "red"),
+    "done": ShownState("done", "◆", "blue"),
+    "working": ShownState("working", "◐", "green"),
+    "idle": ShownState("idle", "○", "grey"),
 }
 
 
@@ -27,54 +40,18 @@ def short(identifier: str) -> str:
     return identifier[:ID_LENGTH]
 
 
-def display_state(session: Session, unseen: Collection[str] = ()) -> str:
-    """Return the state of a session in one or two words, such as working or needs input.
-
-    `unseen` has the ids of workers whose last turn ended and was not seen yet.
-    """
-    alive = [worker for worker in session.workers if worker.alive]
-    if session.status == "error":
-        return "error"
-    if not session.active:
-        return "ended"
-    if any(worker.activity == "asking" for worker in alive):
-        return "needs input"
-    if failure_reason(session):
-        return "error"
-    if any(
-        worker.activity == "active" or worker.foreground or _is_starting_agent(worker) for worker in alive
-    ):
-        return "working"
-    return "done" if any(worker.activity == "idle" and worker.id in unseen for worker in alive) else "idle"
+def shown_state(session: Session) -> ShownState:
+    """Return how to show what a session needs; one that has ended and needs nothing shows how it ended."""
+    state = _STATES[session.attention.need]
+    if session.active or session.attention.need != "idle":
+        return state
+    return _STATES["error"] if session.status == "error" else state._replace(word=session.status)
 
 
-def _is_starting_agent(worker: Worker) -> bool:
-    """Return whether the worker is an agent that is starting."""
-    return worker.type == "agent" and worker.state == "spawning"
-
-
-def failure_reason(session: Session) -> str | None:
-    """Return in one line why a worker or a turn failed; terminals that an agent runs do not count."""
-    workers = [worker for worker in session.workers if worker.owner is None]
-    failed = [worker.error or "failed" for worker in workers if worker.state == "failed"]
-    turns = [reason for worker in workers if (reason := worker.turn_failure)]
-    return next((" ".join(reason.split()) for reason in failed + turns), None)
-
-
-def state_symbol(state: str) -> tuple[str, str]:
-    """Return the symbol and the colour of a display state."""
-    return _SYMBOLS[state]
-
-
-def state_label(state: str, session: Session) -> str:
-    """Return a display state in a few words; that of an ended session says how it ended."""
-    return {"done": "done, not seen yet", "ended": session.status}.get(state, state)
-
-
-def by_urgency(sessions: list[Session], unseen: Collection[str] = ()) -> list[Session]:
-    """Return the sessions sorted by state: those that need the user come first."""
-    order = list(_SYMBOLS)
-    return sorted(sessions, key=lambda session: order.index(display_state(session, unseen)))
+def by_urgency(sessions: list[Session]) -> list[Session]:
+    """Return the sessions sorted by need: those that need the user come first, those that have ended last."""
+    order = list(_STATES)
+    return sorted(sessions, key=lambda session: (order.index(session.attention.need), not session.active))
 
 
 def worker_state(worker: Worker) -> str:

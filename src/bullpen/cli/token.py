@@ -3,10 +3,8 @@
 import os
 import re
 from datetime import UTC, datetime, timedelta
-from enum import StrEnum
-from typing import Annotated
 
-import typer
+import click
 
 from ..client import Client, Token
 from ..domain.errors import Invalid
@@ -14,11 +12,13 @@ from .find import find_token
 from .output import print_json
 from .table import TableCell, TableColumn, print_table
 from .text import age, short
-from .verb import AsJson, Quiet, new_app, with_client
+from .values import Choice
+from .verb import json_option, quiet_option, with_client
+from .verb_group import VerbGroup
 
-app = new_app("Add, list, revoke or rotate access tokens.")
+token = VerbGroup(help="Add, list, revoke or rotate access tokens.")
 
-TokenOnly = Annotated[bool, typer.Option("--quiet", "-q", help="Print the token only.")]
+token_only_option = click.option("--quiet", "-q", is_flag=True, help="Print the token only.")
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 _DURATION = re.compile(r"([1-9][0-9]{0,4})([smhdw])")
@@ -34,15 +34,6 @@ _COLUMNS = (
 )
 
 
-class Scope(StrEnum):
-    """What a token allows."""
-
-    DELEGATE = "delegate"
-    VIEW = "view"
-    OPERATE = "operate"
-    ADMIN = "admin"
-
-
 def parse_duration(text: str) -> int:
     """Return the seconds of a duration like 30d, 12h or 90s, or raise Invalid."""
     if not (duration := _DURATION.fullmatch(text)):
@@ -50,15 +41,18 @@ def parse_duration(text: str) -> int:
     return int(duration[1]) * _UNITS[duration[2]]
 
 
-@app.command()
-def add(
-    name: Annotated[str, typer.Argument(help="The name of the token, shown in lists.")],
-    *,
-    scope: Annotated[Scope, typer.Option(help="What the token allows.")] = Scope.OPERATE,
-    expires: Annotated[str | None, typer.Option(metavar="SPAN", help="Expires after 12h, 30d, 8w …")] = None,
-    json: AsJson = False,
-    quiet: TokenOnly = False,
-) -> None:
+@token.command()
+@click.argument("name", help="The name of the token, shown in lists.")
+@click.option(
+    "--scope",
+    type=Choice(["delegate", "view", "operate", "admin"]),
+    default="operate",
+    help="What the token allows.",
+)
+@click.option("--expires", metavar="SPAN", help="Expires after 12h, 30d, 8w …")
+@json_option
+@token_only_option
+def add(name: str, scope: str, expires: str | None, json: bool, quiet: bool) -> None:
     """Create a token for a program or a person. Its text is shown only once.
 
     Scope view allows to read, operate also to start, type into and end sessions, admin also to manage tokens
@@ -72,7 +66,7 @@ def add(
       export BULLPEN_TOKEN=$(bullpen token add nightly -q)
     """
     expires_in = parse_duration(expires) if expires is not None else None
-    made = with_client(lambda client: client.add_token(name, scope=scope.value, expires_in=expires_in))
+    made = with_client(lambda client: client.add_token(name, scope=scope, expires_in=expires_in))
     if json:
         print_json(made)
     elif quiet:
@@ -82,9 +76,10 @@ def add(
         print(f"created {made.name} ({made.scope}{end}); this is its token, shown only now:\n{made.token}")
 
 
-@app.command("ls", hidden=True)
-@app.command("list")
-def list_(json: AsJson = False, quiet: Quiet = False) -> None:
+@token.command()
+@json_option
+@quiet_option
+def ls(json: bool, quiet: bool) -> None:
     """List tokens and browsers that logged in, but not the owner's own token."""
     tokens = with_client(lambda client: client.tokens())
     if json:
@@ -98,10 +93,9 @@ def list_(json: AsJson = False, quiet: Quiet = False) -> None:
         print("no tokens but the owner's; create one with: bullpen token add <name>")
 
 
-@app.command()
-def revoke(
-    tokens: Annotated[list[str], typer.Argument(metavar="TOKEN...", help="Names, ids or their beginnings.")],
-) -> None:
+@token.command()
+@click.argument("tokens", nargs=-1, required=True, metavar="TOKEN...", help="Names, ids or their beginnings.")
+def revoke(tokens: tuple[str, ...]) -> None:
     """Revoke tokens or log out devices at once, and close their connections.
 
     \b
@@ -117,8 +111,10 @@ def revoke(
     with_client(work)
 
 
-@app.command()
-def rotate(json: AsJson = False, quiet: TokenOnly = False) -> None:
+@token.command()
+@json_option
+@token_only_option
+def rotate(json: bool, quiet: bool) -> None:
     """Replace the owner's token. The old one is invalid at once, and its connections are closed.
 
     The command line on this machine finds the new token, unless BULLPEN_TOKEN is set.

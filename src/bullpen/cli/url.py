@@ -1,20 +1,15 @@
 """`bullpen url`: print a link that logs in a browser."""
 
-from typing import Annotated
-
-import typer
+import click
 
 from .output import print_json
-from .verb import AsJson, new_app, with_client
-
-app = new_app()
+from .verb import json_option, with_client
 
 
-@app.command()
-def url(
-    qr: Annotated[bool, typer.Option("--qr", help="Also print a QR code for a phone.")] = False,
-    json: AsJson = False,
-) -> None:
+@click.command()
+@click.option("--qr", is_flag=True, help="Also print a QR code for a phone.")
+@json_option
+def url(qr: bool, json: bool) -> None:
     """Print a link that logs in one browser. It works once, within ten minutes.
 
     \b

@@ -1,9 +1,9 @@
 """`bullpen usage`: show the tokens and cost by day, turn, session, repository or agent."""
 
 from datetime import datetime, timedelta
-from typing import Annotated, Literal
+from typing import Literal, get_args
 
-import typer
+import click
 
 from ..client import Client, UsageGroup, UsageReport, UsageTotals
 from .find import find_repository, find_session
@@ -11,32 +11,38 @@ from .output import print_json
 from .table import TableCell, TableColumn, print_table
 from .text import short
 from .time_argument import parse_time_option
-from .verb import AsJson, new_app, with_client
-
-app = new_app()
+from .values import Choice, Number
+from .verb import json_option, with_client
 
 By = Literal["day", "turn", "session", "repository", "agent"]
 
 _NUMBERS = ("TURNS", "INPUT", "OUTPUT", "CACHED", "TOTAL", "COST")
 
 
-@app.command()
+@click.command()
+@click.option("--by", type=Choice(get_args(By)), default="day", help="The unit of each line.")
+@click.option("--days", type=Number(int, minimum=1), default=30, help="Only the last days.")
+@click.option("--repo", help="Only sessions of this repository.")
+@click.option("--session", help="Only this session.")
+@click.option("--agent", help="Only this agent, by its id.")
+@click.option(
+    "--after",
+    metavar="TIME",
+    help="Only after this time, which is local unless it has a zone; replaces --days.",
+)
+@click.option("--before", metavar="TIME", help="Only before this time.")
+@click.option("--limit", "-n", type=Number(int), default=100, help="The maximum number of lines.")
+@json_option
 def usage(
-    by: Annotated[By, typer.Option(help="The unit of each line.")] = "day",
-    days: Annotated[int, typer.Option(min=1, help="Only the last days.")] = 30,
-    repo: Annotated[str | None, typer.Option(help="Only sessions of this repository.")] = None,
-    session: Annotated[str | None, typer.Option(help="Only this session.")] = None,
-    agent: Annotated[str | None, typer.Option(help="Only this agent, by its id.")] = None,
-    after: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TIME",
-            help="Only after this time, which is local unless it has a zone; replaces --days.",
-        ),
-    ] = None,
-    before: Annotated[str | None, typer.Option(metavar="TIME", help="Only before this time.")] = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", help="The maximum number of lines.")] = 100,
-    json: AsJson = False,
+    by: By,
+    days: int,
+    repo: str | None,
+    session: str | None,
+    agent: str | None,
+    after: str | None,
+    before: str | None,
+    limit: int,
+    json: bool,
 ) -> None:
     """Show the tokens and cost that agents report.
 

@@ -1,59 +1,57 @@
-"""Convert the arguments of the command line to values, with helpful messages for wrong ones.
-
-typer imports pydantic for this, which takes longer than everything else a command does.
-"""
+"""Types of the values of options and arguments, with helpful messages for wrong ones."""
 
 import difflib
 import math
-from collections.abc import Callable
-from enum import Enum
-from pathlib import Path
+from collections.abc import Iterable
 from typing import Any
+
+import click
 
 from ..domain.errors import Invalid
 
-Converter = Callable[[Any], Any]
-
-_CONVERTERS: dict[Any, Converter] = {str: str, Path: Path, list[str]: list}
-_NUMBERS = {int: "a whole number", float: "a number"}
+_DESCRIPTIONS = {int: "a whole number", float: "a number"}
 
 
-def find_converter(annotation: Any, name: str, minimum: float | None = None) -> Converter | None:
-    """Return the function that converts a text to a type; None for a type that only typer can convert.
+class Number(click.ParamType[float]):
+    """A number, at least `minimum` if that is given."""
 
-    `name` is the option or argument for error messages.
-    """
-    if annotation in _NUMBERS:
-        return lambda text: _parse_number(annotation, name, minimum, text)
-    if isinstance(annotation, type) and issubclass(annotation, Enum):
-        return lambda text: _parse_choice(annotation, name, text)
-    return _CONVERTERS.get(annotation)
+    name = "number"
 
+    def __init__(self, kind: type[int] | type[float], minimum: float | None = None) -> None:
+        self._kind = kind
+        self._minimum = minimum
 
-def _parse_number(kind: type[int] | type[float], name: str, minimum: float | None, text: Any) -> float:
-    """Return the number in a text, or raise Invalid."""
-    try:
-        value = kind(text)
-    except ValueError:
-        value = math.nan
-    if math.isfinite(value) and (minimum is None or value >= minimum):
-        return value
-    range_ = "" if minimum is None else f", {minimum:g} or more"
-    raise Invalid(f"{name} must be {_NUMBERS[kind]}{range_}, not {text}")
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the number in a text, or raise Invalid."""
+        try:
+            number = self._kind(value)
+        except ValueError:
+            number = math.nan
+        if math.isfinite(number) and (self._minimum is None or number >= self._minimum):
+            return number
+        least = "" if self._minimum is None else f", {self._minimum:g} or more"
+        raise Invalid(f"{_name(param)} must be {_DESCRIPTIONS[self._kind]}{least}, not {value}")
 
 
-def _parse_choice(choices: type[Enum], name: str, text: Any) -> Enum:
-    """Return the member of an enumeration with a value, or raise Invalid."""
-    try:
-        return choices(text)
-    except ValueError:
-        words = [str(choice.value) for choice in choices]
-        raise Invalid(
-            f"{name} must be one of {', '.join(words)}, not {text}{suggestion(text, words)}"
-        ) from None
+class Choice(click.Choice[str]):
+    """One of several words."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the word, or raise Invalid."""
+        if value in self.choices:
+            return str(value)
+        words = ", ".join(self.choices)
+        raise Invalid(f"{_name(param)} must be one of {words}, not {value}{suggestion(value, self.choices)}")
 
 
-def suggestion(text: str, words: list[str]) -> str:
+def suggestion(text: str, words: Iterable[str]) -> str:
     """Return "; did you mean …?" with the most similar word, or an empty text if none is similar."""
-    similar = difflib.get_close_matches(text, words, n=1)
+    similar = difflib.get_close_matches(text, list(words), n=1)
     return f"; did you mean {similar[0]}?" if similar else ""
+
+
+def _name(parameter: click.Parameter | None) -> str:
+    """Return the name for error messages: the long form of an option, or the metavar of an argument."""
+    if isinstance(parameter, click.Argument):
+        return parameter.human_readable_name
+    return max(parameter.opts, key=len) if parameter else "the value"

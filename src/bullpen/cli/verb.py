@@ -1,44 +1,32 @@
-"""Provide what verbs have in common: the typer application, shared options, and a client."""
+"""Provide what verbs have in common: options, arguments, and a client."""
 
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable
-from typing import Annotated, TypeVar
+from typing import TypeVar
 
-import typer
+import click
 
 from ..client import Client
 from ..domain.errors import BullpenError
-from .complete import sessions as complete_session
-from .light import LightApp
+from .complete import complete_session
 
 Result = TypeVar("Result")
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print ids only.")]
-Target = Annotated[
-    str,
-    typer.Argument(
-        metavar="SESSION|WORKER", help="A title, an id, or session/role.", autocompletion=complete_session
-    ),
-]
-SessionName = Annotated[
-    str,
-    typer.Argument(
-        metavar="SESSION", help="A title, an id, or its beginning.", autocompletion=complete_session
-    ),
-]
-
-
-def new_app(help: str | None = None) -> typer.Typer:
-    """Return the application of one verb."""
-    return LightApp(
-        help=help,
-        add_completion=False,
-        rich_markup_mode=None,
-        no_args_is_help=False,
-        context_settings={"help_option_names": ["-h", "--help"]},
-    )
+json_option = click.option("--json", is_flag=True, help="Print JSON, for scripts.")
+quiet_option = click.option("--quiet", "-q", is_flag=True, help="Print ids only.")
+target_argument = click.argument(
+    "target",
+    metavar="SESSION|WORKER",
+    help="A title, an id, or session/role.",
+    shell_complete=complete_session,
+)
+session_argument = click.argument(
+    "session",
+    metavar="SESSION",
+    help="A title, an id, or its beginning.",
+    shell_complete=complete_session,
+)
 
 
 def with_client(work: Callable[[Client], Awaitable[Result]]) -> Result:

@@ -3,18 +3,16 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import Annotated
 
-import typer
+import click
 
 from ..client import Client, Session, Worker
 from ..domain.errors import BullpenError
 from .find import find
 from .output import print_json
 from .text import worker_state
-from .verb import AsJson, Target, new_app, with_client
-
-app = new_app()
+from .values import Number
+from .verb import json_option, target_argument, with_client
 
 DONE, FAILED, NEEDS_A_PERSON = 0, 1, 3
 # Events that never end a turn, and of which there may be a thousand in a second.
@@ -30,14 +28,11 @@ class WaitTimedOut(BullpenError):
     code = "timeout"
 
 
-@app.command()
-def wait(
-    target: Target,
-    timeout: Annotated[
-        float | None, typer.Option(min=0, metavar="SECONDS", help="Give up after this time.")
-    ] = None,
-    json: AsJson = False,
-) -> int:
+@click.command()
+@target_argument
+@click.option("--timeout", type=Number(float, minimum=0), metavar="SECONDS", help="Give up after this time.")
+@json_option
+def wait(target: str, timeout: float | None, json: bool) -> int:
     """Wait until a session or worker is done: terminals until they end, agents until they are idle.
 
     Exits with 0 when it is done, 1 when it failed or took too long, 3 when it needs a person.

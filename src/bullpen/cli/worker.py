@@ -1,52 +1,66 @@
 """`bullpen worker`: add, list, restart or end workers of a session."""
 
-from typing import Annotated
-
-import typer
+import click
 
 from ..client import Client, Session, Worker
 from ..domain.errors import NotFound
+from .command_line import VerbWithCommand
 from .find import find, find_session
 from .output import print_json
 from .show import WORKER_COLUMNS, worker_row
 from .table import print_table
 from .text import short
-from .verb import AsJson, Quiet, SessionName, new_app, with_client
+from .verb import json_option, quiet_option, session_argument, with_client
+from .verb_group import VerbGroup
 
-app = new_app("Add, list, restart or end the workers of a session.")
+worker = VerbGroup(help="Add, list, restart or end the workers of a session.")
 
-WorkerName = Annotated[str, typer.Argument(metavar="WORKER", help="session/role, an id or its beginning.")]
+worker_argument = click.argument("worker", metavar="WORKER", help="session/role, an id or its beginning.")
 
 
-@app.command()
+@worker.command(cls=VerbWithCommand)
+@session_argument
+@click.option("--type", default="terminal", help="The type: terminal, agent, diff, markdown.")
+@click.option("--name", "-n", help="Its name.")
+@click.option("--role", help="Its role, unique in the session.")
+@click.option("--agent", help="The agent, for type agent.")
+@click.option("--file", help="The file, for type markdown.")
+@json_option
+@quiet_option
 def add(
-    session: SessionName,
-    *,
-    type: Annotated[str, typer.Option(help="The type: terminal, agent, diff, markdown.")] = "terminal",
-    name: Annotated[str | None, typer.Option("--name", "-n", help="Its name.")] = None,
-    role: Annotated[str | None, typer.Option(help="Its role, unique in the session.")] = None,
-    agent: Annotated[str | None, typer.Option(help="The agent, for type agent.")] = None,
-    file: Annotated[str | None, typer.Option(help="The file, for type markdown.")] = None,
-    json: AsJson = False,
-    quiet: Quiet = False,
+    session: str,
+    type: str,
+    name: str | None,
+    role: str | None,
+    agent: str | None,
+    file: str | None,
+    json: bool,
+    quiet: bool,
+    command: tuple[str, ...],
 ) -> None:
-    """Start another worker in a session.
+    """Start another worker in a session: a terminal with a shell or with the command after --, or an agent.
 
     \b
     Examples:
       bullpen worker add my-session
       bullpen worker add my-session --name build
+      bullpen worker add my-session -- npm run dev
     """
 
     async def work(client: Client) -> Worker:
         found = await find_session(client, session)
-        return await client.add_worker(found.id, type, name=name, role=role, agent_id=agent, file_path=file)
+        return await client.add_worker(
+            found.id, type, name=name, role=role, agent_id=agent, file_path=file, command=command
+        )
 
     _report(with_client(work), "started", json, quiet)
 
 
-@app.command()
-def ls(session: SessionName, json: AsJson = False, quiet: Quiet = False) -> None:
+@worker.command()
+@session_argument
+@json_option
+@quiet_option
+def ls(session: str, json: bool, quiet: bool) -> None:
     """List the workers of a session."""
     workers = with_client(lambda client: find_session(client, session)).workers
     if json:
@@ -60,8 +74,11 @@ def ls(session: SessionName, json: AsJson = False, quiet: Quiet = False) -> None
         print(f"no workers; start one with: bullpen worker add {session}")
 
 
-@app.command()
-def restart(worker: WorkerName, json: AsJson = False, quiet: Quiet = False) -> None:
+@worker.command()
+@worker_argument
+@json_option
+@quiet_option
+def restart(worker: str, json: bool, quiet: bool) -> None:
     """Restart a worker that has ended or failed."""
 
     async def work(client: Client) -> Worker:
@@ -71,8 +88,9 @@ def restart(worker: WorkerName, json: AsJson = False, quiet: Quiet = False) -> N
     _report(with_client(work), "restarted", json, quiet)
 
 
-@app.command()
-def rm(worker: WorkerName) -> None:
+@worker.command()
+@worker_argument
+def rm(worker: str) -> None:
     """End a worker; its role can be used again."""
 
     async def work(client: Client) -> Worker:

@@ -3,9 +3,8 @@
 import asyncio
 import sys
 from pathlib import Path
-from typing import Annotated
 
-import typer
+import click
 
 from ..client import Client, Repository, Worktree, WorktreeList
 from ..domain.errors import Conflict
@@ -14,9 +13,10 @@ from .output import print_json
 from .session_place import absolute
 from .table import TableColumn, path_column, print_table
 from .text import age, home_relative, printable
-from .verb import AsJson, Quiet, new_app, with_client
+from .verb import json_option, quiet_option, with_client
+from .verb_group import VerbGroup
 
-app = new_app("Add, list, remove or restore worktrees of a repository.")
+worktree = VerbGroup(help="Add, list, remove or restore worktrees of a repository.")
 
 _COLUMNS = (
     TableColumn("NAME", least=12),
@@ -26,23 +26,26 @@ _COLUMNS = (
 )
 _POLL_SECONDS = 1.0
 
-WorktreeName = Annotated[str, typer.Argument(metavar="WORKTREE", help="Its name; see: bullpen worktree ls")]
-RepositoryName = Annotated[
-    str | None, typer.Option("--repo", "-r", help="The repository; by default that of this directory.")
-]
+worktree_argument = click.argument("worktree", metavar="WORKTREE", help="Its name; see: bullpen worktree ls")
+repository_option = click.option("--repo", "-r", help="The repository; by default that of this directory.")
 
 
-@app.command()
+@worktree.command()
+@click.argument("branch", required=False, help="The branch; by default a generated name.")
+@click.option("--base", "-b", help="The commit where a new branch starts.")
+@click.option("--name", "-n", help="The name of the worktree.")
+@click.option("--existing", "-e", is_flag=True, help="The branch exists already.")
+@repository_option
+@json_option
+@quiet_option
 def add(
-    branch: Annotated[str | None, typer.Argument(help="The branch; by default a generated name.")] = None,
-    base: Annotated[
-        str | None, typer.Option("--base", "-b", help="The commit where a new branch starts.")
-    ] = None,
-    name: Annotated[str | None, typer.Option("--name", "-n", help="The name of the worktree.")] = None,
-    existing: Annotated[bool, typer.Option("--existing", "-e", help="The branch exists already.")] = False,
-    repo: RepositoryName = None,
-    json: AsJson = False,
-    quiet: Quiet = False,
+    branch: str | None,
+    base: str | None,
+    name: str | None,
+    existing: bool,
+    repo: str | None,
+    json: bool,
+    quiet: bool,
 ) -> None:
     """Create a worktree for a new or an existing branch.
 
@@ -67,8 +70,11 @@ def add(
         print(made.path if quiet else f"created {made.name} in {home_relative(made.path)}")
 
 
-@app.command()
-def ls(repo: RepositoryName = None, json: AsJson = False, quiet: Quiet = False) -> None:
+@worktree.command()
+@repository_option
+@json_option
+@quiet_option
+def ls(repo: str | None, json: bool, quiet: bool) -> None:
     """List the worktrees, and what can be restored."""
 
     async def work(client: Client) -> WorktreeList:
@@ -83,14 +89,11 @@ def ls(repo: RepositoryName = None, json: AsJson = False, quiet: Quiet = False) 
         _print(found)
 
 
-@app.command()
-def rm(
-    worktree: WorktreeName,
-    force: Annotated[
-        bool, typer.Option("--force", "-f", help="Remove it even if work would be lost.")
-    ] = False,
-    repo: RepositoryName = None,
-) -> None:
+@worktree.command()
+@worktree_argument
+@click.option("--force", "-f", is_flag=True, help="Remove it even if work would be lost.")
+@repository_option
+def rm(worktree: str, force: bool, repo: str | None) -> None:
     """Remove a worktree, which can be restored for 7 days. Its branch stays."""
 
     async def work(client: Client) -> None:
@@ -104,8 +107,11 @@ def rm(
     print(f"removed {worktree}; restore it within 7 days with: bullpen worktree restore {worktree}")
 
 
-@app.command()
-def restore(worktree: WorktreeName, repo: RepositoryName = None, json: AsJson = False) -> None:
+@worktree.command()
+@worktree_argument
+@repository_option
+@json_option
+def restore(worktree: str, repo: str | None, json: bool) -> None:
     """Restore a worktree that was removed, with all its files."""
 
     async def work(client: Client) -> Worktree:

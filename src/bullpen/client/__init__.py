@@ -67,6 +67,7 @@ from .sync import SyncClient, SyncTerminal
 __all__ = [
     "ActivityFrame",
     "Agent",
+    "Attention",
     "Client",
     "ConnectionLost",
     "Diff",

@@ -14,6 +14,14 @@ class ServerShape(Struct, frozen=True, kw_only=True, rename="camel"):
     """The base of the server's answers. Field names are in camelCase in JSON."""
 
 
+class Attention(ServerShape, frozen=True, kw_only=True):
+    """What a session needs from the user (asking, error, done, working or idle), why and since when."""
+
+    need: str
+    why: str
+    since: datetime
+
+
 class Worker(ServerShape, frozen=True, kw_only=True):
     """One agent conversation, terminal, diff or document of a session."""
 
@@ -93,6 +101,7 @@ class Session(ServerShape, frozen=True, kw_only=True):
     created_at: datetime = EPOCH
     updated_at: datetime = EPOCH
     last_seq: int = 0
+    attention: Attention = Attention(need="idle", why="", since=EPOCH)
     workers: list[Worker] = []
 
     @property

@@ -4,7 +4,7 @@ Every decision is a plain function of the snapshot. It can be tested without a s
 while no other change is made.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
@@ -16,6 +16,7 @@ from .events import (
     SessionChanged,
     SessionEnd,
     SessionReopened,
+    WorkerCommand,
     WorkerExited,
     WorkerFailed,
     WorkerSpawning,
@@ -28,6 +29,7 @@ WORKER_TYPES = ("agent", "terminal", "diff", "markdown")
 LAST_DISCONNECT = ("keep", "terminate")
 MAX_ROLE_LENGTH = 64
 MAX_TITLE_LENGTH = 200
+MAX_COMMAND_NAME_LENGTH = 40
 REPLACED = "replaced"  # reason: another worker took over the role
 IDLE = "idle_timeout"  # reason: the session was idle for too long
 
@@ -47,6 +49,7 @@ class AddWorker(Struct, frozen=True, kw_only=True):
     agent_id: str | None = None
     agent_kind: str | None = None
     file_path: str | None = None
+    command: tuple[str, ...] = ()  # what a terminal runs in place of a shell
     cols: int = 80
     rows: int = 24
 
@@ -58,7 +61,7 @@ def add_worker(snapshot: Snapshot, order: AddWorker) -> Draft:
     """
     require_active(snapshot)
     _check_order(order)
-    name = check_text("name", order.name or order.type.capitalize(), MAX_ROLE_LENGTH)
+    name = check_text("name", order.name or _default_name(order), MAX_ROLE_LENGTH)
     if order.role is not None:
         role = check_text("role", order.role, MAX_ROLE_LENGTH)
         if holder := snapshot.worker_in_role(role):
@@ -66,8 +69,26 @@ def add_worker(snapshot: Snapshot, order: AddWorker) -> Draft:
                 raise Conflict(f"the role {role} belongs to a worker of type {holder.type}")
             return restart_worker(snapshot, holder.id, order.cols, order.rows)
     else:
-        role = free_role(snapshot, name.lower())
+        wanted = command_name(order.command[:1]) if order.command and order.name is None else name
+        role = free_role(snapshot, wanted.lower())
     return _first_run(order, name, role)
+
+
+def start_worker(snapshot: Snapshot, order: AddWorker) -> list[Draft]:
+    """Return drafts that start a worker, in its role if the order names one, with the command it runs."""
+    drafts = start_in_role(snapshot, order) if order.role is not None else [add_worker(snapshot, order)]
+    spawning = drafts[-1]
+    if order.command and spawning.worker_id == order.worker_id:
+        drafts.append(Draft(WorkerCommand(argv=order.command), spawning.worker_id, spawning.role))
+    return drafts
+
+
+def command_name(argv: Sequence[str]) -> str:
+    """Return a short readable name for a command; of `sh -c` the script is used."""
+    is_script = len(argv) > 2 and argv[1] in ("-c", "-lc")
+    words = argv[2:] if is_script else (argv[0].rpartition("/")[2], *argv[1:])
+    text = "".join(letter if letter.isprintable() else " " for letter in " ".join(words))
+    return " ".join(text.split())[:MAX_COMMAND_NAME_LENGTH].strip() or "Terminal"
 
 
 def start_in_role(snapshot: Snapshot, order: AddWorker, failure: str | None = None) -> list[Draft]:
@@ -221,9 +242,26 @@ def _check_order(order: AddWorker) -> None:
         raise Invalid(f"a worker's type is one of {', '.join(WORKER_TYPES)}, not {order.type}")
     if order.type == "markdown" and not order.file_path:
         raise Invalid("a document needs the path of its file (filePath)")
+    if order.command:
+        _check_command(order)
     check_size(order.cols, order.rows)
     if order.name is not None:
         check_text("name", order.name, MAX_ROLE_LENGTH)
+
+
+def _check_command(order: AddWorker) -> None:
+    """Raise Invalid unless the worker can run its command."""
+    if order.type != "terminal":
+        raise Invalid(f"only a terminal runs a command, not a worker of type {order.type}")
+    if not order.command[0]:
+        raise Invalid("a command must not begin with an empty text")
+    if any("\0" in each for each in order.command):
+        raise Invalid("a command must not contain NUL")
+
+
+def _default_name(order: AddWorker) -> str:
+    """Return the name of a worker without one: its command or its type."""
+    return command_name(order.command) if order.command else order.type.capitalize()
 
 
 def _first_run(order: AddWorker, name: str, role: str) -> Draft:
@@ -243,9 +281,10 @@ def _first_run(order: AddWorker, name: str, role: str) -> Draft:
 
 
 def _same_settings(worker: Worker, order: AddWorker) -> bool:
-    """Return whether the worker has the agent, workspace and file of the order."""
+    """Return whether the worker has the agent, workspace, file and command of the order."""
     ordered = (order.agent_id, order.workspace, order.file_path)
-    return (worker.agent_id, worker.workspace, worker.file_path) == ordered
+    same_command = not order.command or (worker.command is not None and worker.command.argv == order.command)
+    return same_command and (worker.agent_id, worker.workspace, worker.file_path) == ordered
 
 
 def _termination_drafts(snapshot: Snapshot, workers: Iterable[Worker], reason: str) -> list[Draft]:

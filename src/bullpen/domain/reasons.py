@@ -47,6 +47,12 @@ def worker_end_text(reason: str | None) -> str:
     return why if why == BY_A_PERSON else f"ended: {why}"
 
 
+def failure_text(name: str, error: str) -> str:
+    """Return a failure with the name of the worker; errors of the server begin with "it"."""
+    text = error.removeprefix("it ")
+    return f"{name} {text}" if text != error else f"{name}: {error}"
+
+
 def readable(word: str | None) -> str:
     """Return a protocol word as readable text, or "unknown" if there is none."""
     return (word or "unknown").replace("_", " ")

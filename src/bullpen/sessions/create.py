@@ -90,9 +90,9 @@ async def _last_conversation(
         return []
     page = await records.list_sessions(started_by=start.started_by, limit=MAX_SESSIONS_SEARCHED)
     for listed in page.sessions:
-        if listed["locationPath"] != start.location_path or listed["id"] in sessions.imported_ids:
+        if listed.location_path != start.location_path or listed.id in sessions.imported_ids:
             continue
-        snapshot = (await sessions.open(listed["id"])).snapshot
+        snapshot = (await sessions.open(listed.id)).snapshot
         for worker in snapshot.workers.values():
             conversation = snapshot.conversations.get(worker.id)
             if worker.agent_id == agent_id and conversation and conversation.acp_session_id:

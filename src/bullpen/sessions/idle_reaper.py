@@ -80,7 +80,7 @@ def may_time_out(snapshot: Snapshot) -> bool:
     """
     living = [worker for worker in snapshot.workers.values() if worker.alive]
     agents = any(worker.type == "agent" for worker in living)
-    others = any(worker.type == "terminal" and worker.command is None for worker in living)
+    others = any(worker.type == "terminal" and worker.owner is None for worker in living)
     return snapshot.status is SessionStatus.ACTIVE and agents and not others
 
 

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
+from ..domain.attention import Attention, attention_of
 from ..domain.inbox import InboxItem, inbox_signature, open_items, sort_by_urgency
 from ..domain.snapshot import Snapshot
 from ..store.answers import PendingAnswer, with_answer
@@ -22,6 +23,7 @@ class LiveInbox:
     def __init__(self, sessions: Sessions) -> None:
         self._sessions = sessions
         self._database = sessions.store.database
+        self._unseen: dict[str, list[InboxItem]] = {}  # by session, as last read
         self._signatures: dict[str, tuple[Any, ...]] = {}
         self._watchers: set[Watcher] = set()
         self._changed = asyncio.Event()
@@ -32,9 +34,22 @@ class LiveInbox:
         Only open sessions are searched for questions: a session with an open question has a running worker.
         """
         await self._sessions.workers_resumed.wait()
-        unseen = await self._database.read(read_unseen)
+        unseen = await self.read_unseen()
         open = [item for session in self._sessions.list_open() for item in open_items(session.snapshot)]
         return sort_by_urgency([*open, *unseen])
+
+    async def read_unseen(self) -> list[InboxItem]:
+        """Return the results that no user has seen; `attention` uses them from now on."""
+        unseen = await self._database.read(read_unseen)
+        self._unseen = {}
+        for item in unseen:
+            self._unseen.setdefault(item.session_id, []).append(item)
+        return unseen
+
+    def attention(self, snapshot: Snapshot) -> Attention:
+        """Return what a session needs, by its own snapshot if it is open, and by the results last read."""
+        open = self._sessions.get_open(snapshot.id)
+        return attention_of(open.snapshot if open else snapshot, self._unseen.get(snapshot.id, ()))
 
     async def mark_seen(
         self, session_id: str, seq: int | None = None, answer: PendingAnswer[None] | None = None

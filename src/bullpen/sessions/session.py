@@ -83,13 +83,9 @@ class Session:
         if order.type not in KINDS:
             raise Invalid(f"this server cannot run a worker of type {order.type}")
         order = complete_order(order, self._services, self.snapshot.repo_id)
-
-        def decide(snapshot: Snapshot) -> list[Draft]:
-            if order.role is None:
-                return [commands.add_worker(snapshot, order)]
-            return commands.start_in_role(snapshot, order)
-
-        return await self._spawn(decide, answer, is_agent=order.type == "agent")
+        return await self._spawn(
+            lambda snapshot: commands.start_worker(snapshot, order), answer, is_agent=order.type == "agent"
+        )
 
     async def spawn_agent(self, order: AddWorker, failure: str | None = None) -> Worker:
         """Start an agent in a role; it replaces one that ended there. With `failure`, record this failure."""

@@ -1,12 +1,11 @@
 """Query pages of the session list, newest first, from projections; a page costs the same at any list size."""
 
 from collections import defaultdict
-from typing import Any
 
 from msgspec import Struct
 from sqlalchemy import ColumnElement, Connection, RowMapping, func, select
 
-from ..wire.browser import session_json
+from ..domain.snapshot import Snapshot
 from .projections import read_session
 from .tables import purges, sessions, workers
 
@@ -22,9 +21,9 @@ class SessionFilters(Struct, frozen=True, kw_only=True):
 
 
 class SessionPage(Struct, frozen=True):
-    """A page of sessions in JSON, and the number of sessions that match."""
+    """A page of sessions as their rows tell them, without conversations; and how many sessions match."""
 
-    sessions: list[dict[str, Any]]
+    sessions: list[Snapshot]
     total: int
 
 
@@ -49,7 +48,7 @@ def read_page(connection: Connection, filters: SessionFilters, limit: int, offse
     ).mappings()
     found = rows.all()
     by_session = _workers_by_session(connection, [row["id"] for row in found])
-    return SessionPage([session_json(read_session(row, by_session[row["id"]])) for row in found], total)
+    return SessionPage([read_session(row, by_session[row["id"]]) for row in found], total)
 
 
 def _conditions(filters: SessionFilters) -> list[ColumnElement[bool]]:

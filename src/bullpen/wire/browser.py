@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, Protocol
 
+from ..domain.attention import Attention, attention_of
 from ..domain.events import Event, read_fact
 from ..domain.inbox import InboxItem
 from ..domain.snapshot import Snapshot, Worker
@@ -66,6 +67,14 @@ def _encode_name(name: str | None) -> bytes:
     return encode(name)
 
 
+def shown_session_json(snapshot: Snapshot, attention: Attention | None = None) -> dict[str, Any]:
+    """Return a session with what it needs as a JSON object.
+
+    Without `attention`, it needs what its snapshot says; a snapshot has no unseen results.
+    """
+    return session_json(snapshot) | {"attention": _attention_json(attention or attention_of(snapshot))}
+
+
 def session_json(snapshot: Snapshot) -> dict[str, Any]:
     """Return a session with its workers as a JSON object."""
     return {
@@ -86,6 +95,11 @@ def session_json(snapshot: Snapshot) -> dict[str, Any]:
         "lastSeq": snapshot.last_seq,
         "workers": [worker_json(worker, snapshot.id) for worker in snapshot.workers.values()],
     }
+
+
+def _attention_json(attention: Attention) -> dict[str, str]:
+    """Return what a session needs as a JSON object."""
+    return {"need": attention.need.value, "why": attention.why, "since": iso_time(attention.since)}
 
 
 def worker_json(worker: Worker, session_id: str) -> dict[str, Any]:

@@ -4,7 +4,6 @@ A terminal is added in the same change that answers the request. Its id is deriv
 request in the agent's output, so a request that is read twice adds one terminal.
 """
 
-import os
 import uuid
 from typing import Any
 
@@ -19,30 +18,12 @@ from ..sandbox.root_rules import directory_below
 from ..wire.acp import AgentTask
 from ..wire.acp_calls import RESOURCE_NOT_FOUND, ErrorReply, OutgoingReply
 from ..wire.jsonrpc import INVALID_PARAMS
-from .children import ChildSpec
 from .conversation_change import ConversationChange, terminals_of
-from .terminal import TerminalWorker
-from .worker_services import WorkerServices, user_environment
+from .worker_services import WorkerServices
 
 WAIT_METHOD = "terminal/wait_for_exit"
 MAX_RUNNING = 64  # terminals of one agent
 MAX_OUTPUT_BYTES = 1 << 20  # of one reply, whatever limit the agent sets
-MAX_NAME_LENGTH = 40
-
-
-class AgentTerminal(TerminalWorker):
-    """A terminal that runs a command instead of a shell: one of an agent, or one that logs the user in."""
-
-    def _child_spec(self) -> ChildSpec:
-        """Return the command of the worker, with the environment of the agent that ordered it."""
-        command = self.worker.command
-        assert command is not None
-        agents = self._services.agents
-        agent_variables = agents.environment(agents.get(command.like_agent)) if command.like_agent else {}
-        base = {**user_environment(), **agent_variables}
-        environment = self._services.environment(self.worker, self._log.snapshot.repo_id, base, command.env)
-        directory = self._services.working_directory(self.worker)
-        return ChildSpec(command.argv, environment, directory, self.worker.cols, self.worker.rows)
 
 
 def perform(change: ConversationChange, task: AgentTask, services: WorkerServices) -> None:
@@ -113,7 +94,7 @@ def _create(change: ConversationChange, task: AgentTask) -> str:
     order = AddWorker(
         worker_id=str(uuid.uuid5(uuid.NAMESPACE_OID, task.id)),
         type="terminal",
-        name=_name(argv),
+        name=commands.command_name(argv),
         workspace=str(directory_below(agent.workspace, str(params.get("cwd") or agent.workspace))),
     )
     spawning = commands.add_worker(change.snapshot, order)
@@ -163,13 +144,6 @@ def _exit_status(terminal: Worker) -> dict[str, Any]:
     if terminal.exit_code is None and terminal.signal is None:
         return {"exitCode": None, "signal": "SIGTERM"}  # it was terminated; its exit status is not recorded
     return {"exitCode": terminal.exit_code, "signal": terminal.signal}
-
-
-def _name(argv: tuple[str, ...]) -> str:
-    """Return a short readable name for a command; of `sh -c` the script is used."""
-    words = argv[2:] if len(argv) > 2 and argv[1] in ("-c", "-lc") else (os.path.basename(argv[0]), *argv[1:])
-    text = "".join(letter if letter.isprintable() else " " for letter in " ".join(words))
-    return " ".join(text.split())[:MAX_NAME_LENGTH].strip() or "Terminal"
 
 
 def _variables(env: Any) -> dict[str, str]:

@@ -6,7 +6,7 @@ from typing import Protocol
 from ..domain.snapshot import Worker
 from ..log.log import SessionLog
 from .acp_agent import AcpAgent
-from .acp_terminals import AgentTerminal
+from .command_terminal import CommandTerminal
 from .diff import DiffWorker
 from .markdown import MarkdownWorker
 from .pty_agent import PtyAgent
@@ -28,7 +28,7 @@ class WorkerRun(Protocol):
 
 def _terminal(worker: Worker, log: SessionLog, services: WorkerServices) -> TerminalWorker:
     """Return a run of a terminal, which runs a shell or a command."""
-    kind = AgentTerminal if worker.command is not None else TerminalWorker
+    kind = CommandTerminal if worker.command is not None else TerminalWorker
     return kind(worker, log, services)
 
 

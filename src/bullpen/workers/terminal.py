@@ -64,8 +64,11 @@ class TerminalWorker:
     async def run(self) -> None:
         """Start or adopt the program, serve it, and record its end after its last output."""
         child = await self._start_or_adopt()
+        if child is None and self.ended is None:
+            self.ended = ChildEnd(None, None)  # its viewers must not wait for output
         self._started.set()
         if child is None:
+            self._notify_watchers()
             return
         async with asyncio.TaskGroup() as tasks:
             background = [tasks.create_task(each) for each in self._background_tasks(child)]

@@ -14,7 +14,6 @@ import { fold, type DashboardMessage } from './dashboard.ts'
 import { remedyFor } from './remedies.ts'
 import { formatRoute, loginCode, parseRoute, type Route } from './route.ts'
 import { canStartAgain } from './tab-workers.ts'
-import { forgetRemoved, markShown, lastShownAt, startTracking } from './last-shown.ts'
 import type { YesQuestion } from './view-state.svelte.ts'
 
 /** The state of one page load; created by main.ts and shared by `useApp`. */
@@ -63,7 +62,6 @@ export class Page {
     const code = loginCode(location.hash)
     if (code) await this.#login(code)
     if (!(await this.#checkLogin())) return
-    startTracking()
     this.#dashboard.open()
     await Promise.all([this.loadAgents(), this.loadRepositories()])
     this.ready = true
@@ -71,8 +69,7 @@ export class Page {
 
   /** Return whether and why a session needs the user. */
   attention(session: Session): Attention {
-    const news = this.inbox.filter((item) => item.sessionId === session.id && !this.#seenItems.has(item.id))
-    return attentionOf(session, news, lastShownAt(session.id))
+    return attentionOf(session)
   }
 
   /** Read the route from the address, which the back button or a link changed. */
@@ -101,7 +98,6 @@ export class Page {
   /** Mark the shown session and its inbox items as seen, unless the page is hidden. */
   markShownSeen(): void {
     if (!this.session || document.visibilityState !== 'visible') return
-    markShown(this.session)
     for (const item of this.inbox) if (item.sessionId === this.session.id) this.#markItemSeen(item)
   }
 
@@ -253,7 +249,6 @@ export class Page {
   #receive(message: DashboardMessage): void {
     if (message.type === 'inbox') [this.inbox, this.inboxKnown] = [message.items, true]
     this.sessions = fold(this.sessions, message)
-    if (message.type === 'sessions') forgetRemoved(this.sessions)
     if (message.type === 'session' && this.#isUnknownRepository(message.session.repoId)) void this.#reloadLists()
     this.markShownSeen()
   }

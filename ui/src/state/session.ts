@@ -15,7 +15,7 @@ type Activity = Worker['activity']
 
 export type WorkerSnapshot = Readonly<Omit<Worker, 'sessionId' | 'status'>>
 
-export type Snapshot = Readonly<Omit<Session, 'live' | 'workers'>> & {
+export type Snapshot = Readonly<Omit<Session, 'attention' | 'live' | 'workers'>> & {
   readonly workers: Readonly<Record<string, WorkerSnapshot>>
   readonly conversations: Readonly<Record<string, Conversation>>
   readonly queue: Queue

@@ -53,6 +53,7 @@ export function aSession(change: Partial<Session> = {}): Session {
     createdAt: THEN,
     updatedAt: THEN,
     lastSeq: 1,
+    attention: { need: 'idle', why: 'nothing runs', since: THEN },
     workers: [],
     ...change,
   }

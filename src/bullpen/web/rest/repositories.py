@@ -148,7 +148,7 @@ async def _apply_queue_settings(context: ContextDep, repo_id: str) -> None:
         )
         if not page.sessions:
             return
-        found = [await context.sessions.get(each["id"]) for each in page.sessions]
+        found = [await context.sessions.get(each.id) for each in page.sessions]
         await apply_inherited_settings(found, context.config, context.records)
 
 

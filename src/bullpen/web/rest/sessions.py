@@ -12,7 +12,7 @@ from ...git.refs import MAIN
 from ...sessions.create import NewSession
 from ...sessions.create_in_worktree import RequestedWorktree, create_in_worktree
 from ...sessions.repository_lookup import with_repository
-from ...wire.browser import session_json, worker_json
+from ...wire.browser import shown_session_json, worker_json
 from ...workers.foreground import foreground_program
 from ..context import ContextDep, WebContext
 from ..delegates import allow_delegate, starter_of
@@ -77,9 +77,9 @@ async def create(
         context.worktrees,
         order,
         _requested_worktree(body),
-        idempotent.pending_answer(201, session_json),
+        idempotent.pending_answer(201, shown_session_json),
     )
-    return json_answer(session_json(session.snapshot), 201)
+    return json_answer(shown_session_json(session.snapshot), 201)
 
 
 @router.get("", response_model=SessionsShape, dependencies=[Depends(allow_delegate(Scope.VIEW))])
@@ -104,7 +104,8 @@ async def list_sessions(
         limit=limit,
         offset=offset,
     )
-    sessions = [_with_foreground(each) for each in page.sessions]
+    await context.inbox.read_unseen()
+    sessions = [_session(context, each) for each in page.sessions]
     return json_answer({"sessions": sessions, "total": page.total, "limit": limit, "offset": offset})
 
 
@@ -116,9 +117,9 @@ async def list_sessions(
 async def show(session_id: str, context: ContextDep, brief: bool = False) -> Response:
     """Return a session. With `brief`, without its worktree and messages, for clients that poll."""
     snapshot = (await context.sessions.get(session_id)).snapshot
-    return json_answer(
-        _with_foreground(session_json(snapshot) if brief else await _detail(context, snapshot))
-    )
+    await context.inbox.read_unseen()
+    session = _session(context, snapshot)
+    return json_answer(session if brief else session | await _details(context, snapshot))
 
 
 @router.patch("/{session_id}", response_model=SessionShape, dependencies=OPERATE)
@@ -126,7 +127,7 @@ async def edit(session_id: str, body: SessionEditShape, context: ContextDep) -> 
     """Change the title of a session, or what happens when its last viewer leaves."""
     session = await context.sessions.get(session_id)
     await session.edit(body.title, body.on_last_disconnect)
-    return json_answer(session_json(session.snapshot))
+    return json_answer(shown_session_json(session.snapshot, context.inbox.attention(session.snapshot)))
 
 
 @router.delete("/{session_id}", response_model=SessionShape, dependencies=OPERATE)
@@ -138,15 +139,17 @@ async def cancel(session_id: str, context: ContextDep, purge: bool = False) -> R
     if purge:
         await context.sessions.purge(session_id)
         await context.credentials.revoke_shares(session_id)
-    return json_answer(session_json(session.snapshot))
+    return json_answer(shown_session_json(session.snapshot))
 
 
 @router.post("/{session_id}/complete", response_model=SessionShape, dependencies=OPERATE)
 async def complete(session_id: str, context: ContextDep, idempotent: IdempotentDep) -> Response:
     """End a session as completed."""
     session = await context.sessions.get(session_id)
-    await session.end(SessionStatus.COMPLETED, "user_request", idempotent.pending_answer(200, session_json))
-    return json_answer(session_json(session.snapshot))
+    await session.end(
+        SessionStatus.COMPLETED, "user_request", idempotent.pending_answer(200, shown_session_json)
+    )
+    return json_answer(shown_session_json(session.snapshot))
 
 
 @router.post("/{session_id}/reopen", response_model=SessionShape, dependencies=OPERATE)
@@ -154,8 +157,8 @@ async def reopen(session_id: str, context: ContextDep, idempotent: IdempotentDep
     """Make a session that has ended active again."""
     session = await context.sessions.get(session_id)
     context.sessions.workspace_of(session.snapshot)
-    await session.reopen(idempotent.pending_answer(200, session_json))
-    return json_answer(session_json(session.snapshot))
+    await session.reopen(idempotent.pending_answer(200, shown_session_json))
+    return json_answer(shown_session_json(session.snapshot))
 
 
 @router.post("/{session_id}/restart", response_model=WorkerShape, responses=STARTING, dependencies=OPERATE)
@@ -202,19 +205,20 @@ async def _worktree(context: WebContext, snapshot: Snapshot) -> dict[str, Any] |
         return lost_worktree_json(name, snapshot.location_path, str(error))
 
 
-async def _detail(context: WebContext, snapshot: Snapshot) -> dict[str, Any]:
-    """Return a session with its repository, worktree and messages."""
+async def _details(context: WebContext, snapshot: Snapshot) -> dict[str, Any]:
+    """Return the repository, the worktree and the messages of a session."""
     repo_id = snapshot.repo_id
     repository = await context.records.repository(repo_id, removed=True) if repo_id else None
-    return session_json(snapshot) | {
+    return {
         "repo": repository_json(context, repository) if repository else None,
         "worktree": await _worktree(context, snapshot),
         "messages": await messages_of(context, snapshot.id),
     }
 
 
-def _with_foreground(session: dict[str, Any]) -> dict[str, Any]:
+def _session(context: WebContext, snapshot: Snapshot) -> dict[str, Any]:
     """Return a session whose workers have the name of the program in their foreground, null without one."""
+    session = shown_session_json(snapshot, context.inbox.attention(snapshot))
     return session | {"workers": [_worker_with_foreground(each) for each in session["workers"]]}
 
 

@@ -50,6 +50,7 @@ class NewWorkerShape(Shape):
     agent_id: str | None = None
     workspace: str | None = None
     file_path: str | None = None
+    command: list[str] = []
     cols: Annotated[int, Field(ge=1, le=1000)] = 80
     rows: Annotated[int, Field(ge=1, le=1000)] = 24
 
@@ -84,6 +85,14 @@ class WorkersShape(Shape):
     workers: list[WorkerShape]
 
 
+class AttentionShape(Shape):
+    """What a session needs from the user, why and since when; the most urgent need first."""
+
+    need: Literal["asking", "error", "done", "working", "idle"]
+    why: str
+    since: str
+
+
 class SessionShape(Shape):
     id: str
     type: Literal["worktree", "quick"]
@@ -100,6 +109,7 @@ class SessionShape(Shape):
     created_at: str
     updated_at: str
     last_seq: int
+    attention: AttentionShape
     workers: list[WorkerShape]
 
 

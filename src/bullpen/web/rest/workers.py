@@ -7,7 +7,7 @@ from starlette.responses import Response, StreamingResponse
 
 from ...domain.commands import AddWorker
 from ...domain.ids import new_id
-from ...domain.snapshot import Snapshot
+from ...domain.snapshot import Snapshot, Worker
 from ...log.export_pieces import cast_lines, output_chunks
 from ...sandbox.files import relative_path
 from ...store.answers import PendingAnswer
@@ -54,6 +54,7 @@ async def add(
         role=body.role,
         agent_id=body.agent_id or (previous.agent_id if previous else None),
         file_path=file_path,
+        command=tuple(body.command) or _own_command(previous),
         workspace=str(context.roots.directory(workspace)),
         cols=body.cols,
         rows=body.rows,
@@ -65,6 +66,12 @@ async def add(
 
     worker = await session.add_worker(order, idempotent.pending_answer(201, render))
     return json_answer(worker_json(worker, session_id), 201)
+
+
+def _own_command(worker: Worker | None) -> tuple[str, ...]:
+    """Return the command that a user gave a terminal; empty for a shell and for the command of an agent."""
+    command = worker.command if worker else None
+    return () if command is None or command.owner or command.like_agent else command.argv
 
 
 @router.get("/{worker_id}", response_model=WorkerShape, dependencies=VIEW)

@@ -5,6 +5,12 @@ import type { Repository } from './repositories.ts'
 import type { Worker } from './workers.ts'
 import type { Worktree } from './worktrees.ts'
 
+export interface Attention {
+  need: 'asking' | 'error' | 'done' | 'working' | 'idle'
+  why: string
+  since: string
+}
+
 export interface NewSession {
   type?: 'worktree' | 'quick' | null
   repoId?: string | null
@@ -35,6 +41,7 @@ export interface Session {
   createdAt: string
   updatedAt: string
   lastSeq: number
+  attention: Attention
   workers: Worker[]
 }
 
@@ -54,6 +61,7 @@ export interface SessionDetail {
   createdAt: string
   updatedAt: string
   lastSeq: number
+  attention: Attention
   workers: Worker[]
   repo: Repository | null
   worktree: Worktree | null

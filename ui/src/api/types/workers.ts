@@ -12,6 +12,7 @@ export interface NewWorker {
   agentId?: string | null
   workspace?: string | null
   filePath?: string | null
+  command?: string[]
   cols?: number
   rows?: number
 }

@@ -1,0 +1,86 @@
+"""Commands that run in terminals: `bullpen exec`, `bullpen new -- …` and `bullpen worker add … -- …`."""
+
+import asyncio
+import signal
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import Any
+
+from support.commands import Bullpen, CommandResult
+from support.forks import start_bullpen
+from support.server import Server
+
+
+async def workers(server: Server, session: dict[str, Any]) -> list[tuple[str, str, int, int | None]]:
+    found = (await server.call("GET", f"/api/sessions/{session['id']}/workers"))["workers"]
+    return [(each["role"], each["state"], each["run"], each["exitCode"]) for each in found]
+
+
+async def test_exec_prints_only_the_output_and_exits_with_the_code_of_the_command(
+    bullpen: Bullpen, server: Server
+) -> None:
+    session = await server.new_session(title="job")
+    script = "echo one; echo two >&2; exit $CODE"
+    command = ("env", "CODE=3", "sh", "-c", script)
+    assert await bullpen("exec", "job", "--", *command) == CommandResult(3, "one\ntwo\n", "")
+    assert await workers(server, session) == [("env", "exited", 1, 3)]
+    assert await bullpen("exec", "job", "--", *command) == CommandResult(3, "one\ntwo\n", "")
+    assert await bullpen("exec", "job", "--", "env", "true") == CommandResult(0, "", "")
+    assert await workers(server, session) == [("env", "terminated", 2, 3), ("env", "exited", 1, 0)]
+
+
+async def test_exec_says_why_a_command_does_not_start(bullpen: Bullpen, server: Server) -> None:
+    await server.new_session(title="job")
+    missing = await bullpen("exec", "job", "--", "no-such-program")
+    assert (missing.code, missing.out) == (1, "")
+    assert "no-such-program" in missing.err
+    nothing = await bullpen("exec", "job")
+    assert nothing == CommandResult(
+        2, "", "bullpen: name the command after --, as in: bullpen exec my-session -- make test\n"
+    )
+
+
+async def test_ctrl_c_ends_the_command_of_exec(bullpen: Bullpen, server: Server) -> None:
+    session = await server.new_session(title="job")
+    with TemporaryFile() as given, TemporaryFile() as out, TemporaryFile() as err:
+        arguments = ("exec", "job", "--", "sh", "-c", "echo ready; sleep 1000")
+        process = start_bullpen(arguments, bullpen.env, (given, out, err))
+        try:
+            async with asyncio.timeout(60):
+                while out.seek(0) or b"ready" not in out.read():
+                    await asyncio.sleep(0.02)
+                process.send_signal(signal.SIGINT)
+                while (code := process.poll()) is None:
+                    await asyncio.sleep(0.02)
+        finally:
+            process.kill()
+    assert code == 130
+    assert (await workers(server, session))[0][1] == "exited"
+
+
+async def test_the_command_of_a_terminal_outlives_the_server_and_is_run_again_by_a_restart(
+    bullpen: Bullpen, server: Server, workspace: Path
+) -> None:
+    started = await bullpen("new", "-dq", str(workspace), "--", "sh", "-c", "echo run >> runs; exec cat")
+    session = {"id": started.out.strip()}
+    added = await bullpen("worker", "add", session["id"], "-q", "--", "sleep", "1000")
+    async with asyncio.timeout(60):
+        while [state for _, state, _, _ in await workers(server, session)] != ["active", "active"]:
+            await asyncio.sleep(0.02)
+    await server.kill()
+    await server.start()
+    assert await workers(server, session) == [("sh", "active", 1, None), ("sleep", "active", 1, None)]
+    assert (workspace / "runs").read_text() == "run\n"
+    terminal = (await server.call("GET", f"/api/sessions/{session['id']}/workers"))["workers"][0]
+    path = f"/api/sessions/{session['id']}/workers/{terminal['id']}"
+    assert terminal["name"] == "echo run >> runs; exec cat"
+    async with server.socket(f"/ws/session/{session['id']}/worker/{terminal['id']}?format=json") as ws:
+        await ws.send('{"type": "input", "n": 1, "data": "\\u0004"}')
+        async with asyncio.timeout(60):
+            while '"exit"' not in str(await ws.recv()):
+                continue
+    await server.call("POST", f"{path}/restart", 200)
+    async with asyncio.timeout(60):
+        while (workspace / "runs").read_text() != "run\nrun\n":
+            await asyncio.sleep(0.02)
+    assert added.out.strip()
