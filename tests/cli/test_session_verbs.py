@@ -256,7 +256,7 @@ async def test_ls_shows_working_while_a_program_prints_and_idle_at_the_prompt(
     bullpen: Bullpen, tmux: Tmux
 ) -> None:
     await tmux.enter("bullpen new workspace --name counting")
-    await tmux.until("attached to counting")
+    await tmux.until("detaches")
     await tmux.enter("while sleep 1; do date; done")
     await tmux.until(lambda screen: len(re.findall(r"\d\d:\d\d:\d\d", screen)) > 1)
     listed = [(await bullpen("ls")).out.splitlines()[1] for _ in range(2)]

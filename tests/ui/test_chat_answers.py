@@ -88,7 +88,7 @@ async def test_a_queued_message_is_edited_moved_deleted_paused_and_sent_at_once(
     await expect(items).to_contain_text(["three"])
     await queue.get_by_role("button", name="Resume").click()
     await expect(chat.log.get_by_label("Agent", exact=True).last).to_contain_text("three")
-    await expect(chat.page.get_by_text("Queued")).to_have_count(0)
+    await expect(queue).to_have_count(0)
 
 
 async def test_a_pasted_picture_is_sent_with_the_message(chat: ChatPage) -> None:

@@ -23,13 +23,18 @@ INITIALIZE_RESULT: dict[str, Any] = {
 
 
 class ScriptedAgent:
-    """Runs the script; `_turns` are the prompts that are being handled, the oldest first."""
+    """Runs the script.
+
+    `_received` are the prompts that were read; a cancel that is read later reaches each of them. `_turns` are
+    those of them that are being handled, the oldest first.
+    """
 
     def __init__(self, script: dict[str, Any], journal: Journal) -> None:
         self._script = script
         self._behavior = AgentBehavior(**script.get("agent", {}))
         self._connection = AgentConnection(journal, self._behavior)
         self._steps = Steps(self._connection, self._behavior, journal)
+        self._received: set[Turn] = set()
         self._turns: list[Turn] = []
         self._idle = asyncio.Event()
         self._idle.set()
@@ -44,14 +49,20 @@ class ScriptedAgent:
         async with asyncio.TaskGroup() as tasks:
             async for message in self._connection.messages():
                 if message["method"] == "session/cancel":
-                    for turn in self._turns:
+                    for turn in self._received:
                         turn.cancelled.set()
                 elif "id" in message:
-                    tasks.create_task(self._handle(Turn(message)))
+                    tasks.create_task(self._handle(self._receive(message)))
             self._connection.journal.write("note", b"end of input")
             if self._behavior.ignore_eof:
                 await asyncio.Event().wait()
             os._exit(0)
+
+    def _receive(self, message: dict[str, Any]) -> Turn:
+        turn = Turn(message)
+        if turn.method == "session/prompt":
+            self._received.add(turn)
+        return turn
 
     async def _handle(self, turn: Turn) -> None:
         """Handle one request, with the steps that follow its answer."""
@@ -64,6 +75,8 @@ class ScriptedAgent:
                 await self._handle_by_default(turn)
         except RpcError as error:
             self._connection.answer(turn, error=error.error)
+        finally:
+            self._received.discard(turn)
 
     async def _handle_by_default(self, turn: Turn) -> None:
         params = turn.request.get("params") or {}
