@@ -20,6 +20,7 @@ BENCHES = {
     "viewers": "Events, from an agent to many viewers",
     "loaded_server": "A loaded server: start, lists, long sessions, end",
     "unauthenticated": "Requests beside clients without a credential",
+    "fence": "The fence",
     "search": "Search over a million messages",
     "replay": "Replay of a long session",
     "diff": "The diff of a large repository",

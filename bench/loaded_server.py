@@ -1,11 +1,10 @@
 """Measure a loaded server: its start, lists, long sessions, the end of a session, and durable appends.
 
-    .venv/bin/python bench/loaded_server.py [--quick] [--appends] [--postgresql URL]
+    .venv/bin/python bench/loaded_server.py [--quick]
 
 The server is killed and restarted, without terminals and with 200 terminals to adopt. 100,000 sessions are
 listed. A session of a million events is open_store directly after a start. A session is ended whose agent
-ignores SIGTERM. Events are appended durably, compared with plain sqlite3 and the same batches, and with the
-same store without its fence. `--postgresql` also measures the fence on an empty PostgreSQL database.
+ignores SIGTERM. Events are appended durably, compared with plain sqlite3 and the same batches.
 """
 
 import argparse
@@ -17,34 +16,26 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
-from unittest.mock import patch
-from uuid import uuid4
 
 import uvloop
-from sqlalchemy import Connection, text
 
 from bullpen import config
-from bullpen.domain.conversation import UserPrompt
-from bullpen.domain.events import Draft, SessionStart
+from bullpen.domain.events import Draft
 from bullpen.log.log import SessionLog
-from bullpen.store import database
 from bullpen.store.database import Database
 from bullpen.store.events import EventStore
-from bullpen.store.fence import Fence
 from harness.report import Results, Row, Target, ratios_table, table, values_table, verdicts
+from harness.sample_events import START, draft
 from systems.bullpen import Bullpen
 
-OURS, BARE, UNFENCED = "Bullpen", "sqlite3", "no fence"
+OURS, BARE = "Bullpen", "sqlite3"
 LONG = "a-long-session"
 BATCH = 100
-RECEIPT = text("SELECT pg_current_xact_id()::text")
 FIRST_CLICK = 3.0  # seconds after the start, the least that a user needs
-START = SessionStart(session_type="quick", location_path="/srv/x", title="one of many")
 IGNORES_SIGNALS = ["bash", "-c", "trap '' TERM HUP; while :; do sleep 0.1; done"]
 
 ROWS = [
@@ -55,21 +46,9 @@ ROWS = [
     Row("open", "opening a long session directly after a start", "ms", [Target(1000)]),
     Row("end", "end of a session whose agent ignores SIGTERM", "ms", [Target(6000)]),
 ]
-APPENDS = [
-    Row("append", f"durable appends, {BATCH} at once", "/s", [Target(0.25, at_least=True, against=BARE)]),
-    Row(
-        "fence",
-        "durable appends, alternating with no fence",
-        "/s",
-        [Target(0.95, at_least=True, against=UNFENCED)],
-    ),
-    Row(
-        "postgresql",
-        "durable appends on PostgreSQL, alternating with no fence",
-        "/s",
-        [Target(0.95, at_least=True, against=UNFENCED)],
-    ),
-]
+APPENDS = Row(
+    "append", f"durable appends, {BATCH} at once", "/s", [Target(0.25, at_least=True, against=BARE)]
+)
 
 
 @dataclass(frozen=True)
@@ -90,28 +69,23 @@ def main() -> int:
     parser.add_argument(
         "--quick", action="store_true", help="a small load, to check that the benchmark works"
     )
-    parser.add_argument("--appends", action="store_true", help="only the durable appends")
-    parser.add_argument(
-        "--postgresql", metavar="URL", help="an empty database to measure the fence on as well"
-    )
     options = parser.parse_args()
     size = QUICK if options.quick else WHOLE
     results: Results = defaultdict(lambda: defaultdict(list))
-    if not options.appends:
-        measure_first_terminal(size, results)
-        with Bullpen() as system:
-            measure_start(system, size, results)
-            measure_end(system, size, results)
-        with Bullpen() as system:
-            measure_lists(system, size, results)
+    measure_first_terminal(size, results)
+    with Bullpen() as system:
+        measure_start(system, size, results)
+        measure_end(system, size, results)
+    with Bullpen() as system:
+        measure_lists(system, size, results)
     measure_appends(size, results)
-    measure_fence(size, results, options.postgresql)
-    rows = [row for row in [*ROWS, *APPENDS] if row.key in results]
     print(f"{platform.platform()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} at the end")
     print(f"{size.terminals} terminals, {size.sessions:,} sessions, {size.events:,} events\n")
-    print(values_table(rows, [OURS, BARE, UNFENCED], results))
-    print("\n" + ratios_table([row for row in APPENDS if row in rows], OURS, [BARE, UNFENCED], results))
-    print("\n" + table(["target", ""], [[row.title, verdicts(row, OURS, results)] for row in rows]))
+    print(values_table([*ROWS, APPENDS], [OURS, BARE], results))
+    print("\n" + ratios_table([APPENDS], OURS, [BARE], results))
+    print(
+        "\n" + table(["target", ""], [[row.title, verdicts(row, OURS, results)] for row in [*ROWS, APPENDS]])
+    )
     return 0
 
 
@@ -203,10 +177,6 @@ async def open_store(home: Path) -> AsyncIterator[EventStore]:
         yield EventStore(opened)
 
 
-def draft(number: int) -> Draft:
-    return Draft(UserPrompt(text=f"event number {number}, some text", prompt_id=f"p{number}"))
-
-
 def measure_appends(size: Size, results: Results) -> None:
     """Append through the log and through plain sqlite3 in turns, each to its own database."""
     for _ in range(size.rounds):
@@ -214,46 +184,6 @@ def measure_appends(size: Size, results: Results) -> None:
             # on uvloop, as in the server
             results["append"][OURS].append(uvloop.run(append_through_log(Path(directory), size.batches)))
             results["append"][BARE].append(append_through_sqlite(Path(directory), size.batches))
-
-
-def measure_fence(size: Size, results: Results, postgresql: str | None) -> None:
-    """Measure appends to two databases in turns, one with the fence and one without."""
-    for _ in range(size.rounds):
-        with tempfile.TemporaryDirectory(prefix="bench-") as directory:
-            urls = [f"sqlite:///{directory}/{name}.db" for name in ("fenced", "unfenced")]
-            uvloop.run(in_turns(urls, size.batches, results["fence"]))
-        if postgresql:
-            uvloop.run(in_turns([postgresql, postgresql], size.batches // 5, results["postgresql"]))
-
-
-async def in_turns(urls: Sequence[str], batches: int, rates: dict[str, list[float]]) -> None:
-    """Alternate after each append, so that other load on the machine affects both alike."""
-    seconds: dict[str, list[float]] = {OURS: [], UNFENCED: []}
-    async with AsyncExitStack() as stack:
-        logs = {}
-        for column, fence, url in zip(seconds, (Fence, Unfenced), urls, strict=True):
-            with patch.object(database, "Fence", fence):
-                opened = await stack.enter_async_context(Database.open(url))
-            logs[column] = await SessionLog.create(EventStore(opened), str(uuid4()), [Draft(START)])
-        for first in range(batches):
-            for column in (OURS, UNFENCED) if first % 2 else (UNFENCED, OURS):
-                drafts = [draft(first * BATCH + number) for number in range(BATCH)]
-                began = time.perf_counter()
-                await logs[column].append(drafts)
-                seconds[column].append(time.perf_counter() - began)
-    for column, each in seconds.items():
-        rates[column].append(BATCH / median(each))
-
-
-class Unfenced(Fence):
-    """A fence that does nothing, except for the query that PostgreSQL got before there was a fence."""
-
-    def advance(self, connection: Connection, step: int) -> None:
-        if connection.dialect.name == "postgresql":
-            connection.execute(RECEIPT).scalar_one()
-
-    def confirm(self) -> None:
-        pass
 
 
 async def append_through_log(home: Path, batches: int) -> float:

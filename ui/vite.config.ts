@@ -1,6 +1,7 @@
 /** Build the page into the Python package, with hashed file names and without inline scripts or styles. */
+/// <reference types="vitest/config" />
 import { svelte } from '@sveltejs/vite-plugin-svelte'
-import { defineConfig } from 'vitest/config'
+import { defineConfig } from 'vite'
 import { xtermCsp } from './build/xterm-csp.ts'
 
 const server = 'http://127.0.0.1:7420'
@@ -15,7 +16,10 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
     // All code that the first view needs is one file: a dozen requests cost more than the bytes they save.
-    rolldownOptions: { output: { codeSplitting: { groups: [{ name: 'page', tags: ['$initial'] }] } } },
+    rolldownOptions: {
+      output: { codeSplitting: { groups: [{ name: 'page', tags: ['$initial'] }] } },
+      checks: { pluginTimings: false }, // a slow machine is no reason for a warning
+    },
   },
   optimizeDeps: { exclude: ['@xterm/xterm'] }, // otherwise the development server skips the rewrite of xterm
   server: { proxy: { '/api': { target: server }, '/ws': { target: server, ws: true } } },

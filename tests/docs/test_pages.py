@@ -82,6 +82,22 @@ def test_every_method_of_the_client_is_on_its_page_and_no_other() -> None:
     assert sorted(re.findall(r"`(\w+)`", table)) == [name for name in dir(Client) if not name.startswith("_")]
 
 
+def test_every_section_of_the_benchmarks_is_written_by_a_benchmark() -> None:
+    headings = re.findall(r"^## (.+)$", (ROOT / "docs" / "benchmarks.md").read_text(), re.MULTILINE)
+    source = (ROOT / "bench" / "everything.py").read_text()
+    written = dict(re.findall(r'^    "(\w+)": "(.+)",$', source, re.MULTILINE))
+    assert headings == list(written.values())
+    assert [name for name in written if not (ROOT / "bench" / f"{name}.py").exists()] == []
+
+
+def test_the_page_for_contributors_names_the_programs_that_the_tests_need() -> None:
+    text = " ".join((ROOT / "CONTRIBUTING.md").read_text().split())
+    (named,) = re.findall(r"The tests run real programs \((.*?)\)\.", text)
+    script = (ROOT / "scripts" / "test-tools").read_text()
+    (needed,) = re.findall(r"^for tool in (.*); do$", script, re.MULTILINE)
+    assert sorted(named.split(", ")) == sorted(needed.split())
+
+
 @pytest.mark.parametrize(
     ("name", "pattern"), [("protocol.md", r"^\*\*Length"), ("security.md", r"^\| 11 \|")]
 )
