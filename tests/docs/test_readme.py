@@ -186,9 +186,7 @@ class ReadmeReader:
         assert await asyncio.to_thread(self._server.process.wait, 60) == 0
         assert "Bullpen is not running here" in await self._window.run("bullpen status --pid")
         async with asyncio.timeout(60):
-            while processes_of(
-                self._server.home
-            ):  # the keeper ends a moment after the server
+            while processes_of(self._server.home):  # the keeper ends a moment after the server
                 await asyncio.sleep(0.05)
 
 
