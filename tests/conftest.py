@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from support.intervals import in_environment
+from support.intervals import marked
 from support.server import Server
 from support.tls import Certificate, TlsServer
 
@@ -62,8 +62,7 @@ async def server(tmp_path: Path, workspace: Path, request: pytest.FixtureRequest
 
     The mark `intervals` of a test or a module shortens its waits.
     """
-    mark = request.node.get_closest_marker("intervals")
-    server = Server(tmp_path / "home", workspace, in_environment(**mark.kwargs) if mark else {})
+    server = Server(tmp_path / "home", workspace, marked(request))
     await server.start()
     yield server
     await server.close()

@@ -17,8 +17,7 @@ from support.server import end_processes_of
 from support.wheels import VirtualEnvironment, build, build_newer
 
 NEWER = "9.9.9"
-LINES = 120
-COUNT = f"run i=0; while [ $i -lt {LINES} ]; do i=$((i+1)); echo line $i; sleep 0.1; done"
+COUNT = "run i=0; until [ -e enough ]; do i=$((i+1)); echo line $i; sleep 0.1; done"
 DEADLINE = 120.0
 
 pytestmark = pytest.mark.xdist_group("wheel")
@@ -120,8 +119,12 @@ async def test_a_new_user_installs_tries_and_upgrades_while_an_agent_works(
     assert await user.bullpen("--version") == f"bullpen {NEWER}\n"
     async with user.serving():
         await user.until_success("doctor")
+        before = await user.printed_numbers("counting", at_least=3)
+        await user.printed_numbers("counting", at_least=len(before) + 3)
+        (Path(agent["workspace"]) / "enough").touch()
         await user.bullpen("wait", "counting", "--timeout", str(int(DEADLINE)))
-        assert await user.printed_numbers("counting", at_least=LINES) == list(range(1, LINES + 1))
+        numbers = await user.printed_numbers("counting", at_least=len(before) + 3)
+        assert numbers == list(range(1, len(numbers) + 1))
         assert (await user.worker("counting", "agent"))["pid"] == agent["pid"]
         assert (await user.worker("counting", "terminal"))["id"] == program["id"]
         events = await user.bullpen("logs", "counting")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bullpen.keeper.client import KeeperLost
+from bullpen.keeper.client import KeeperFault, KeeperLost
 from bullpen.keeper.frames import VERSION
 from keeper.harness import KeeperHarness, run_keeper, wait_until
 
@@ -239,7 +239,7 @@ async def test_a_planted_symlink_for_a_worker_is_not_followed(
     target = tmp_path / "target"
     target.mkdir()
     (connected.home / "spool/w").symlink_to(target)
-    with pytest.raises(Exception, match="cannot start sh: Not a directory"):
+    with pytest.raises(KeeperFault, match="cannot start sh: Not a directory"):
         await connected.spawn("echo hello")
     await connected.keeper.remove_spools("w")
     assert not (connected.home / "spool/w").is_symlink()

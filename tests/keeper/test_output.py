@@ -14,6 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from bullpen.keeper.client import KeeperFault
 from bullpen.keeper.loop import EventLoop
 from bullpen.keeper.spool import ENTRY_INTERVAL_NS, SpoolGone
 from bullpen.keeper.stream import (
@@ -304,7 +305,7 @@ async def test_an_exit_without_a_server_is_reported_until_it_is_acknowledged(har
 async def test_a_running_child_cannot_be_acknowledged_or_removed(connected: KeeperHarness) -> None:
     await connected.spawn("sleep 1000")
     for request in (connected.keeper.ack_exit("w", 1), connected.keeper.remove_spools("w")):
-        with pytest.raises(Exception, match="has not ended"):
+        with pytest.raises(KeeperFault, match="has not ended"):
             await request
 
 

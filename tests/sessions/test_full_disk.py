@@ -228,17 +228,18 @@ async def test_a_purge_is_finished_later_while_a_process_is_still_ending(
         "stubborn", {"agent": {"ignore_term": True, "ignore_eof": True, "on_cancel": "ignore"}}
     )
     plain_server.set(BULLPEN_CANCEL_GRACE="1")
-    async with plain_server.open() as local_server:
-        session = await local_server.session()
-        worker = await local_server.agent(session, "stubborn")
-        await send_prompt(session, "[[wait_cancel]] [[silent]]")
-        await session.cancel_turn(worker.id, "ada")
-        await until(session, lambda s: s.worker(worker.id).state is WorkerState.FAILED)
-        await session.end(SessionStatus.CANCELLED, "cancelled")
-        await local_server.sessions.purge(session.id)
-        with pytest.raises(NotFound):
-            await local_server.sessions.get(session.id)
-        async with asyncio.timeout(60):
-            while await local_server.sessions.store.unfinished_purges():
-                await asyncio.sleep(0.01)
-        assert not (local_server.home / "spool" / worker.id).exists()
+    with shortened(stop=1.5):
+        async with plain_server.open() as local_server:
+            session = await local_server.session()
+            worker = await local_server.agent(session, "stubborn")
+            await send_prompt(session, "[[wait_cancel]] [[silent]]")
+            await session.cancel_turn(worker.id, "ada")
+            await until(session, lambda s: s.worker(worker.id).state is WorkerState.FAILED)
+            await session.end(SessionStatus.CANCELLED, "cancelled")
+            await local_server.sessions.purge(session.id)
+            with pytest.raises(NotFound):
+                await local_server.sessions.get(session.id)
+            async with asyncio.timeout(60):
+                while await local_server.sessions.store.unfinished_purges():
+                    await asyncio.sleep(0.01)
+            assert not (local_server.home / "spool" / worker.id).exists()

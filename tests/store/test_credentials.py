@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 from msgspec.structs import replace
+from sqlalchemy.exc import IntegrityError
 
 from bullpen import clock
 from bullpen.domain.errors import NotFound
@@ -83,7 +84,7 @@ async def test_an_expired_login_code_is_refused(credentials: CredentialStore) ->
 async def test_a_login_code_stays_valid_when_its_token_cannot_be_stored(credentials: CredentialStore) -> None:
     await credentials.add_token(LAPTOP)
     await credentials.add_code(code())
-    with pytest.raises(Exception, match=r"(?i)unique"):
+    with pytest.raises(IntegrityError, match=r"(?i)unique"):
         await credentials.redeem_code("c0de", device_of)
     assert [found.hash for found in await credentials.codes()] == ["c0de"]
 

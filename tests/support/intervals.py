@@ -15,6 +15,12 @@ def in_environment(**seconds: float) -> dict[str, str]:
     return {VARIABLE: json.dumps(seconds)}
 
 
+def marked(request: pytest.FixtureRequest) -> dict[str, str]:
+    """Return the variable with the waits that the mark `intervals` of a test or a module sets."""
+    mark = request.node.get_closest_marker("intervals")
+    return in_environment(**mark.kwargs) if mark else {}
+
+
 def exported(**seconds: float) -> str:
     """Return an assignment of the variable for a shell, to be typed before a command."""
     return f"{VARIABLE}={shlex.quote(json.dumps(seconds))}"

@@ -9,6 +9,7 @@ from playwright.async_api import Browser, BrowserContext, expect
 
 from support import browser as browsers
 from support.chat_page import ChatPage
+from support.intervals import marked
 from support.page_errors import no_uncaught_errors
 from support.pages import log_in, new_profile
 from support.server import Server
@@ -40,9 +41,9 @@ async def browser(chromium: Browser) -> AsyncIterator[Browser]:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def server(tmp_path: Path, workspace: Path) -> AsyncIterator[Server]:
+async def server(tmp_path: Path, workspace: Path, request: pytest.FixtureRequest) -> AsyncIterator[Server]:
     """Return a running server, started in the event loop of the browser."""
-    this = Server(tmp_path / "home", workspace)
+    this = Server(tmp_path / "home", workspace, marked(request))
     await this.start()
     yield this
     await this.close()

@@ -194,10 +194,10 @@ async def test_a_chat_scrolled_to_its_end_stays_there_when_its_height_shrinks(lo
           log.dispatchEvent(new Event('scroll'))
         }"""
     )
-    await expect(latest).to_have_count(0)
     left = "log => Math.round(log.scrollHeight - log.scrollTop - log.clientHeight)"
     async with asyncio.timeout(30):  # not wait_for_function: the content security policy forbids its eval
         while await chat.log.evaluate(left) != 0:
             await asyncio.sleep(0.05)
+    await expect(latest).to_have_count(0)
     await chat.log.evaluate("log => log.scrollTo(0, log.scrollHeight - log.clientHeight - 300)")
     await expect(latest).to_be_visible()

@@ -4,6 +4,7 @@ import asyncio
 import json
 from typing import Any
 
+import pytest
 from playwright.async_api import Browser, BrowserContext, Page, Route, WebSocket, expect
 
 from support.pages import TerminalPage, login_url, new_profile
@@ -134,6 +135,7 @@ async def test_closing_the_tab_of_an_agent_can_stop_it_and_closes_the_socket(
     await until(sockets_closed)
 
 
+@pytest.mark.intervals(viewer_grace_after_leave=0.5)
 async def test_the_page_tells_the_server_when_the_user_leaves_it(
     device: BrowserContext, server: Server
 ) -> None:
