@@ -1,7 +1,8 @@
 """Print docs/states.md from the tables in domain/states.py: scripts/states_page.py > docs/states.md"""
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
+from typing import Any
 
 from bullpen.domain.events import Fact
 from bullpen.domain.states import (
@@ -43,13 +44,13 @@ def page() -> str:
             HEAD,
             "## Status of a session",
             "",
-            *_table(["status", "session_end"], _session_rows()),
+            *_table(["status", *(fact.type for fact in _steps(SESSION))], _session_rows()),
             "",
             "## State of a worker",
             "",
             RUNS,
             "",
-            *_table(["state", *(fact.type for fact in _steps())], _worker_rows()),
+            *_table(["state", *(fact.type for fact in _steps(WORKER))], _worker_rows()),
             "",
             "## Activity of a worker",
             "",
@@ -74,13 +75,12 @@ def page() -> str:
 
 def _session_rows() -> Iterable[list[str]]:
     for status, steps in SESSION.items():
-        after = [end for ends in steps.values() for end in SessionStatus if end in ends]
-        yield [status.value, " · ".join(after)]
+        yield [status.value, *(_joined(steps.get(fact, ())) for fact in _steps(SESSION))]
 
 
 def _worker_rows() -> Iterable[list[str]]:
     for state, steps in WORKER.items():
-        yield [state.value, *(steps[fact].value if fact in steps else "" for fact in _steps())]
+        yield [state.value, *(steps[fact].value if fact in steps else "" for fact in _steps(WORKER))]
 
 
 def _name_rows() -> Iterable[list[str]]:
@@ -93,9 +93,13 @@ def _name_rows() -> Iterable[list[str]]:
             yield [state.value, shown, name, relay_agent_state(state)]
 
 
-def _steps() -> list[type[Fact]]:
+def _joined(statuses: Container[SessionStatus]) -> str:
+    return " · ".join(status for status in SessionStatus if status in statuses)
+
+
+def _steps(table: Mapping[Any, Mapping[type[Fact], object]]) -> list[type[Fact]]:
     """Return the columns: every fact that some state accepts, in the order of the table."""
-    return list(dict.fromkeys(fact for steps in WORKER.values() for fact in steps))
+    return list(dict.fromkeys(fact for steps in table.values() for fact in steps))
 
 
 def _quoted(names: Iterable[str]) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from support.intervals import in_environment
 from support.server import Server
 from support.tls import Certificate, TlsServer
 
@@ -56,9 +57,13 @@ def workspace(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-async def server(tmp_path: Path, workspace: Path) -> AsyncIterator[Server]:
-    """Return a running server; the test may kill it, start it again, and read its data directory."""
-    server = Server(tmp_path / "home", workspace)
+async def server(tmp_path: Path, workspace: Path, request: pytest.FixtureRequest) -> AsyncIterator[Server]:
+    """Return a running server; the test may kill it, start it again, and read its data directory.
+
+    The mark `intervals` of a test or a module shortens its waits.
+    """
+    mark = request.node.get_closest_marker("intervals")
+    server = Server(tmp_path / "home", workspace, in_environment(**mark.kwargs) if mark else {})
     await server.start()
     yield server
     await server.close()

@@ -9,6 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 MODULES = sorted((ROOT / "src").rglob("*.py"))
+TEST_MODULES = sorted((ROOT / "tests").rglob("test_*.py"))
 PURGE = ROOT / "src/bullpen/store/purge.py"
 MAX_LINES = 500
 
@@ -70,6 +71,22 @@ def _is_events(node: ast.expr) -> bool:
     return False
 
 
+def unrun_tests(source: str) -> list[str]:
+    """Return the tests of a module that are fixtures, or that a later test with the same name replaces."""
+    tests = [
+        node
+        for node in ast.parse(source).body
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test")
+    ]
+    last = {test.name: test for test in tests}
+    return [test.name for test in tests if last[test.name] is not test or _is_fixture(test)]
+
+
+def _is_fixture(test: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    names = (ast.unparse(decorator).partition("(")[0] for decorator in test.decorator_list)
+    return any(name.endswith("fixture") for name in names)
+
+
 def test_an_event_is_never_changed_or_removed() -> None:
     found = {name_of(path): changes_events(path.read_text()) for path in MODULES if path != PURGE}
     assert {name: changes for name, changes in found.items() if changes} == {}
@@ -91,6 +108,24 @@ def test_events_are_deleted_only_with_their_whole_session() -> None:
 )
 def test_a_statement_that_changes_events_is_found(source: str) -> None:
     assert changes_events(source) != []
+
+
+def test_every_test_runs() -> None:
+    found = {name_of(path): unrun_tests(path.read_text()) for path in TEST_MODULES}
+    assert len(found) > 100
+    assert {name: tests for name, tests in found.items() if tests} == {}
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "@pytest.fixture\ndef test_a(): ...",
+        "@pytest_asyncio.fixture(loop_scope='session')\nasync def test_a(): ...",
+        "def test_a(): ...\nasync def test_a(): ...",
+    ],
+)
+def test_a_test_that_never_runs_is_found(source: str) -> None:
+    assert unrun_tests(source) == ["test_a"]
 
 
 def test_every_module_has_a_docstring() -> None:

@@ -19,6 +19,12 @@ class Intervals:
     viewer_grace_after_start: float = 60.0  # nor a restart of the server
     viewer_grace_after_leave: float = 5.0  # but a page that said that it leaves means it
     outage_notice: float = 1.0  # an outage that is shorter is not shown in an attached terminal
+    stop: float = 5.0  # a process that was asked to end is killed after this time
+    database_heartbeat: float = 5.0  # an idle server learns within this time that its database is away
+    lock_wait: float = 5.0  # an SQLite statement waits this long for a lock that another process holds
+    screen_check: float = 0.25  # between two readings of the screen of an agent in a terminal
+    screen_settle: float = 0.3  # its new activity must hold this long: a screen is drawn in several pieces
+    stall: float = 30.0  # a client gives up a request if the server sends no byte for longer
     retry: float = 1.0  # a client's second retry; later ones double it
 
 

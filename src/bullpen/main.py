@@ -23,6 +23,7 @@ from .agents.registry import AgentRegistry
 from .config import Config, config_file
 from .domain.errors import Invalid, Unavailable
 from .git.overlays import OVERLAYS
+from .intervals import intervals
 from .sandbox.roots import WorkspaceRoots
 from .sessions.clones import RepositoryClones
 from .sessions.inbox import LiveInbox
@@ -155,8 +156,9 @@ async def _open_context(
 ) -> AsyncIterator[WebContext]:
     """Open everything that lives as long as the server, in order, and close it in reverse."""
     secrets = DerivedSecrets.of_home(config.home)
+    lease = fence.Lease(heartbeat=intervals().database_heartbeat)
     async with (
-        Database.open(config.database_url, owner=server, lease=fence.LEASE) as database,
+        Database.open(config.database_url, owner=server, lease=lease) as database,
         ChildHandles.open(config.home) as children,
         Screens.open(config.home / "screens") as screens,
         background_tasks() as tasks,

@@ -179,6 +179,13 @@ async def test_a_cancel_is_obeyed_answered_with_an_error_or_ignored(
         assert client.text() == ("<0><1>" if on_cancel == "ignore" else "<0>")
 
 
+async def test_a_cancel_that_arrives_together_with_its_prompt_is_obeyed(agent_setup: ScriptedSetup) -> None:
+    async with agent_setup.session() as client:
+        n = client.send_prompt("[[wait_cancel]]")
+        client.cancel()
+        assert await client.response_to(n) == {"stopReason": "cancelled"}
+
+
 async def test_a_cancel_ends_an_open_permission(agent_setup: ScriptedSetup) -> None:
     async with agent_setup.session() as client:
         n = client.send_prompt("[[permission]]")

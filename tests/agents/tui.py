@@ -1,11 +1,13 @@
 """A terminal agent for tests: it draws, asks, rings, writes or is silent as its prompts say.
 
 `tui.py --journal FILE [--plain] [--slow] …`; a prompt is text with steps in it: [[work 0.5]] [[ask]] [[bell]]
-[[notify WORDS]] [[write 0.5]] [[hush 0.5]] [[claim idle]] [[exit 3]]. The journal has the received input.
+[[notify WORDS]] [[write 0.5]] [[hush 0.5]] [[claim idle]] [[exit 3]]; [[work key]] and [[write key]] go on
+until a key is pressed. The journal has the received input.
 """
 
 import argparse
 import json
+import math
 import os
 import re
 import select
@@ -68,11 +70,9 @@ class Tui:
             getattr(self, f"_{step}")(word)
         self._journal.add("done", "interrupted" if self._interrupted else "end")
 
-    def _work(self, seconds: str) -> None:
-        end = time.monotonic() + float(seconds or 0.5)
-        while time.monotonic() < end and not self._interrupted:
-            self._draw(f"Working {time.monotonic():.2f} (esc to interrupt)")
-            self._interrupted = "\x1b" in self._read_keys(FRAME_SECONDS)
+    def _work(self, until: str) -> None:
+        for now in self._frames(until):
+            self._draw(f"Working {now:.2f} (esc to interrupt)")
 
     def _ask(self, words: str) -> None:
         self._draw(f"Allow this? (y/n) {words}")
@@ -83,11 +83,18 @@ class Tui:
                     self._interrupted = key == "\x1b"
                     return
 
-    def _write(self, seconds: str) -> None:
-        end = time.monotonic() + float(seconds or 0.5)
-        while time.monotonic() < end and not self._interrupted:
-            self._put(f"a line of many words at {time.monotonic()}\r\n")
-            self._interrupted = "\x1b" in self._read_keys(FRAME_SECONDS)
+    def _write(self, until: str) -> None:
+        for now in self._frames(until):
+            self._put(f"a line of many words at {now}\r\n")
+
+    def _frames(self, until: str) -> Iterator[float]:
+        """Yield the time of each frame for some seconds or until a key, or until the user interrupts."""
+        end = time.monotonic() + (math.inf if until == "key" else float(until or 0.5))
+        keys: list[str] = []
+        while time.monotonic() < end and not self._interrupted and not (keys and until == "key"):
+            yield time.monotonic()
+            keys = self._read_keys(FRAME_SECONDS)
+            self._interrupted = "\x1b" in keys
 
     def _hush(self, seconds: str) -> None:
         self._draw("")

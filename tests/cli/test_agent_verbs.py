@@ -216,7 +216,7 @@ async def test_run_does_not_wait_for_an_agent_that_exits_when_its_model_is_set(
     await define_scripted(server, script={"on": {"session/set_model": ["exit code=7"]}})
     options = ("--agent", "scripted", "-C", str(server.workspace), "--model", "large")
     ran = await bullpen("run", "[[chunk x]]", *options)
-    assert ran == (1, "", "bullpen: it ended with exit code 7\n")
+    assert ran == (1, "", "bullpen: it crashed (exit code 7)\n")
 
 
 async def test_send_waits_for_the_answer(bullpen: Bullpen, talk: SessionClient) -> None:

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from bullpen.cli.form import form_content, form_fields
+from bullpen.cli.form import form_content
 from bullpen.domain.errors import Invalid
+from bullpen.domain.forms import form_fields
 from support.commands import Bullpen
 from support.server import Server
 from support.session_client import SessionClient, define_scripted

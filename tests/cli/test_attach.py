@@ -70,9 +70,38 @@ async def test_the_hint_how_to_detach_is_shown_until_the_first_key(server: Serve
     await new_terminal(server)
     await attach(tmux)
     shown = await tmux.until("Ctrl-] or ~. detaches")
-    assert shown.splitlines()[-1].startswith(" bullpen: Ctrl-] or ~. detaches")
+    assert shown.splitlines()[-1].startswith(" Ctrl-] or ~. detaches from bullpen")
     await tmux.type("a")
     await tmux.until(lambda screen: "detaches" not in screen and screen.rstrip().endswith("a"))
+
+
+@pytest.mark.parametrize(
+    "fill", [r"seq 200; printf '\033]2;mine\007'", r"printf '\033[?1049h\033]2;mine\007on%s' top"]
+)
+async def test_the_hint_is_in_the_title_until_the_first_key_while_the_last_row_is_in_use(
+    server: Server, tmux: Tmux, fill: str
+) -> None:
+    await new_terminal(server)
+    before = tmux.title()
+    await attach(tmux)
+    await tmux.enter(fill)
+    await tmux.until(lambda _: tmux.title() == "mine")
+    full = tmux.screen()
+    await tmux.type("C-]")
+    await tmux.until("[detached from job/terminal")
+    assert tmux.title() == before
+    await tmux.enter("bullpen attach job")
+    await tmux.until(lambda screen: tmux.title().startswith("Ctrl-] or ~. detaches") and screen == full)
+    async with Client(server.url, server.token) as client:
+        (worker,) = (await client.session((await client.sessions())[0].id)).workers
+        async with client.terminal(worker.session_id, worker.id) as other:
+            await other.write(b"printf '\\033]2;%s\\007more' theirs\n")
+            await tmux.until("more")
+    assert tmux.title().startswith("Ctrl-] or ~. detaches")
+    await tmux.type("a")
+    await tmux.until(lambda _: tmux.title() == "theirs")
+    await tmux.type("C-]")
+    await tmux.until(lambda _: tmux.title() == before)
 
 
 async def test_a_shell_looks_the_same_after_an_outage_and_continues_at_its_cursor(

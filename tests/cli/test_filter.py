@@ -155,3 +155,11 @@ def test_the_filter_knows_whether_the_alternate_screen_is_shown() -> None:
     assert filter_.modes.alternate
     filter_.feed(b"\x1b[?1049l")
     assert not filter_.modes.alternate
+
+
+def test_titles_of_the_program_can_be_held_back() -> None:
+    filter = OutputFilter()
+    assert filter.feed(b"\x1b]0;one\x07") == filter.title == b"\x1b]0;one\x07"
+    filter.holds_titles = True
+    assert filter.feed(b"a\x1b]2;two\x1b\\b\x1b]1;icon\x07") == b"ab\x1b]1;icon\x07"
+    assert filter.title == b"\x1b]2;two\x1b\\"

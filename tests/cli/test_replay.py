@@ -78,7 +78,7 @@ async def test_keys_move_to_marks_single_moments_and_the_beginning(tmux: Tmux, r
 
 
 async def test_a_new_speed_shortens_the_current_wait(tmux: Tmux, recording: Path) -> None:
-    await tmux.enter(f"bullpen replay {recording} --idle 240")
+    await tmux.enter(f"bullpen replay {recording} --idle 120")
     await tmux.until("terminal one")
     for speed in ("2", "4", "8", "16"):
         await tmux.type("+")
@@ -86,7 +86,7 @@ async def test_a_new_speed_shortens_the_current_wait(tmux: Tmux, recording: Path
     await tmux.type("-")
     await tmux.until(lambda screen: screen.strip().endswith(", x8 --"))
     await tmux.type("+", "+")
-    await tmux.until("the first question")  # four minutes at 32 times the speed
+    await tmux.until("the first question")  # two minutes at 32 times the speed
     await press(tmux, "q", PROMPT)
 
 

@@ -8,6 +8,7 @@ from bullpen.client import Client
 from bullpen.client.http import ConnectFailed, ConnectionPool, OutgoingRequest
 from bullpen.client.response import BodyTooLong, BrokenConnection
 from bullpen.domain.errors import Invalid
+from support.intervals import shortened
 from support.scripted_http_server import scripted_http
 from support.server import Server
 
@@ -125,9 +126,8 @@ async def test_an_invalid_response_is_an_error(answer: bytes) -> None:
 
 
 async def test_a_silent_server_is_given_up() -> None:
-    async with scripted_http(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel", b"") as (fake_server, _):
-        pool = ConnectionPool(fake_server.url, None, stall_seconds=0.05)
-        with pytest.raises(BrokenConnection):
+    async with scripted_http(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel", b"") as (_, pool):
+        with shortened(stall=0.05), pytest.raises(BrokenConnection):
             await body_of(pool)
 
 

@@ -2,14 +2,15 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
-from bullpen.client import Client, ConnectionLost, http
+from bullpen.client import Client, ConnectionLost
 from bullpen.domain.errors import Conflict
+from support.intervals import shortened
 from support.repositories import Repo
 
 STALL_SECONDS = 0.2  # after which a silent server is given up
@@ -70,8 +71,9 @@ async def slow_server(*answers: object) -> AsyncIterator[SlowServer]:
 
 
 @pytest.fixture(autouse=True)
-def short_stall_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http, "_STALL_SECONDS", STALL_SECONDS)
+def short_stall_limit() -> Iterator[None]:
+    with shortened(stall=STALL_SECONDS):
+        yield
 
 
 @KINDS

@@ -80,6 +80,7 @@ def test_make_understands_the_variables_of_the_page(shown_examples: list[str]) -
     for line in shown_examples:
         commands = run_line(line.replace("make ", "make --dry-run --always-make ", 1), ROOT, {})
         values = re.findall(r'(?:ARGS|PYTHON)="?([^"\s]+)', line)
+        assert values
         assert all(value in commands for value in values)
         assert all((ROOT / value).exists() for value in values if "/" in value)
         for command in re.findall(r"^\.venv/bin/(bullpen .*)", commands, re.MULTILINE):

@@ -14,6 +14,7 @@ from support.wheels import VirtualEnvironment, build, run
 
 pytestmark = pytest.mark.xdist_group("wheel")  # built once, not once per process
 WHEEL = "dist/bullpen-*.whl"  # the file as the pages name it
+PIPX_OPTIONS = {"--force"}  # options of pipx, which the tests cannot run, that uv takes too
 
 
 class UserMachine:
@@ -95,17 +96,18 @@ def test_pip_installs_bullpen_with_the_driver_of_postgresql(
 
 @uses_examples("README.md", "pipx install", "uv tool install")
 def test_the_pipx_command_of_the_readme_matches_the_one_for_uv(shown_examples: list[str]) -> None:
-    assert shown_examples[0] == as_pipx(shown_examples[1])
+    check_pipx_command(*shown_examples)
 
 
 @uses_examples("docs/operations.md", "pipx install", "uv tool install")
 def test_the_pipx_command_of_the_page_matches_the_one_for_uv(shown_examples: list[str]) -> None:
-    assert shown_examples[0] == as_pipx(shown_examples[1])
+    check_pipx_command(*shown_examples)
 
 
-def as_pipx(line: str) -> str:
-    """Return the pipx command for a uv command: the tests have uv, and both take the same arguments."""
-    return f"{line.replace('uv tool', 'pipx')} {WHEEL}"
+def check_pipx_command(pipx: str, uv: str) -> None:
+    """Check that a pipx command has the arguments of a tested uv command, and that pipx takes them."""
+    assert pipx == f"{uv.replace('uv tool', 'pipx')} {WHEEL}"
+    assert {word for word in pipx.split() if word.startswith("-")} <= PIPX_OPTIONS
 
 
 @uses_examples("docs/operations.md", "git pull")

@@ -4,6 +4,7 @@ import re
 import shlex
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -62,12 +63,20 @@ def test_every_setting_is_explained_under_its_names() -> None:
     assert rows == [(option.name, option.env) for option in OPTIONS]
 
 
-def test_every_test_that_the_security_page_names_exists() -> None:
-    named = set(re.findall(r"`(test_\w+)`", (ROOT / "docs" / "security.md").read_text()))
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_test_and_path_of_a_test_that_a_page_names_exists(page: Path) -> None:
+    text = page.read_text()
+    named = set(re.findall(r"\b(test_\w+)`", text))
+    assert named or page.name != "security.md"
+    assert named - written_tests() == set()
+    assert [path for path in re.findall(r"\btests/[\w/]+(?:\.py)?", text) if not (ROOT / path).exists()] == []
+
+
+@cache
+def written_tests() -> set[str]:
+    """Return the names of all tests of Python."""
     source = "".join(path.read_text() for path in (ROOT / "tests").rglob("test_*.py"))
-    written = set(re.findall(r"^(?:async )?def (test_\w+)", source, re.MULTILINE))
-    assert named
-    assert named - written == set()
+    return set(re.findall(r"^(?:async )?def (test_\w+)", source, re.MULTILINE))
 
 
 def test_every_method_of_the_client_is_on_its_page_and_no_other() -> None:

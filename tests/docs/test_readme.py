@@ -186,7 +186,7 @@ class ReadmeReader:
         assert await asyncio.to_thread(self._server.process.wait, 60) == 0
         assert "Bullpen is not running here" in await self._window.run("bullpen status --pid")
         async with asyncio.timeout(60):
-            while processes_of(self._server.home):  # the keeper ends a moment after its last child
+            while processes_of(self._server.home):  # the keeper ends a moment after the server
                 await asyncio.sleep(0.05)
 
 
@@ -204,7 +204,7 @@ async def test_every_command_of_the_readme_does_what_it_says(tmp_path: Path, che
     """The home directory is empty, and no setting names the workspace roots."""
     data = tmp_path / ".local" / "share" / "bullpen"
     data.parent.mkdir(parents=True)
-    server = Server(data, tmp_path, {"AGENT_WORKSPACE_ROOT": ""})
+    server = Server(data, tmp_path, {"AGENT_WORKSPACE_ROOT": "", "BULLPEN_KEEPER_PATIENCE": "2"})
     env = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin", "TERM": "xterm-256color", "PS1": PROMPT}
     try:
         async with ShellWindow.open(checkout, env) as window:

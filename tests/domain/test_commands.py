@@ -21,6 +21,7 @@ from bullpen.domain.events import (
     Draft,
     SessionChanged,
     SessionEnd,
+    SessionReopened,
     WorkerCommand,
     WorkerExited,
     WorkerFailed,
@@ -109,6 +110,22 @@ def test_a_restart_keeps_every_field_that_the_order_does_not_change() -> None:
     )
     expected = spawning("markdown", name="Docs", run=2, file_path="a.md", workspace="/srv/b")
     assert commands.restart_worker(document, "d") == Draft(expected, "d", "docs")
+
+
+def test_a_terminated_worker_is_restarted_unless_another_worker_has_its_role() -> None:
+    gone = after(BUSY, *commands.end_worker(BUSY, "a", "user_request"))
+    again = spawning(run=2, agent_id="claude", agent_kind="acp", cols=100, rows=40)
+    assert commands.restart_worker(gone, "a") == Draft(again, "a", "auth")
+    taken = after(gone, Draft(spawning(), "b", "auth"))
+    with pytest.raises(Conflict, match="another worker has taken the role auth"):
+        commands.restart_worker(taken, "a")
+
+
+def test_only_an_ended_session_is_reopened() -> None:
+    assert commands.reopen_session(BUSY) == []
+    reopened = commands.reopen_session(COMPLETED)
+    assert reopened == [Draft(SessionReopened())]
+    assert commands.reopen_session(after(COMPLETED, *reopened)) == []
 
 
 def test_an_agent_restarted_with_a_new_conversation_forgets_the_old_one() -> None:
@@ -224,7 +241,7 @@ KINDS = "a worker's type is one of agent, terminal, diff, markdown, not toaster"
         (
             lambda: commands.add_worker(BUSY, order(role="shell")),
             Conflict,
-            "the role shell belongs to a terminal",
+            "the role shell belongs to a worker of type terminal",
         ),
         (
             lambda: commands.add_worker(BUSY, order(role="auth")),
@@ -245,7 +262,7 @@ KINDS = "a worker's type is one of agent, terminal, diff, markdown, not toaster"
         (
             lambda: commands.start_in_role(ENDED, order(role="auth", type="diff")),
             Conflict,
-            "the role auth belongs to a agent",
+            "the role auth belongs to a worker of type agent",
         ),
         (
             lambda: commands.restart_worker(COMPLETED, "a"),

@@ -66,6 +66,26 @@ def test_a_form_is_accepted_with_its_content_declined_or_cancelled() -> None:
         answer_question(session(form), "q", "maybe", None, "ada")
 
 
+def test_an_answer_that_does_not_fit_the_form_is_refused_and_the_question_stays_open() -> None:
+    schema = {"properties": {"port": {"type": "integer", "minimum": 1}}, "required": ["port"]}
+    asked = session(Question(id="q", message="port?", status="pending", schema=schema))
+    for content, sentence in (
+        ({"port": 0}, "port must be a whole number, 1 or more, not 0"),
+        (None, "port must be filled in: a whole number, 1 or more"),
+    ):
+        with pytest.raises(Invalid, match=f"^{sentence}$"):
+            answer_question(asked, "q", "accept", content, "ada")
+    assert answer_question(asked, "q", "decline", {"port": 0}, "ada")[1].answer is None
+    assert answer_question(asked, "q", "accept", {"port": 80}, "ada")[1].answer == {"port": 80}
+
+
+def test_an_answer_in_an_old_log_is_read_although_it_does_not_fit_the_form() -> None:
+    schema = {"properties": {"port": {"type": "integer"}}, "required": ["port"]}
+    asked = Question(id="q", message="port?", status="pending", schema=schema)
+    answered = msgspec.structs.replace(asked, status="accepted", answer={"hat": "on"}, by="ada")
+    assert session(asked, answered).questions == []
+
+
 def test_the_founder_of_a_session_is_known_until_it_has_answered() -> None:
     assert session().founder == "w"
     assert session(AgentMessage(text="x", partial=True)).founder is None

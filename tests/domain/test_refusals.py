@@ -180,7 +180,7 @@ FILE_FORMS = "a file is ~/…, /… or ${NAME:-~/…}/…"
                 Queue(items=(ITEM,), settings=QueueSettings(max_size=1)), QueueAdded(id="b", message="x")
             ),
             QueueFull,
-            "the queue holds 1 messages already; try again later",
+            "the queue is full, its limit is 1; try again later",
         ),
         (
             lambda: queue.enqueue(

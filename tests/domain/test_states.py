@@ -16,6 +16,7 @@ from bullpen.domain.events import (
     SessionChanged,
     SessionEnd,
     SessionImported,
+    SessionReopened,
     SessionStart,
     Unknown,
     WorkerActivity,
@@ -48,6 +49,7 @@ EXAMPLES: dict[str, Fact] = {
         SessionImported(original_id="x", created_at="2025-01-01T00:00:00.000Z"),
         SessionChanged(title="y"),
         SessionEnd(status="completed", reason="user_request"),
+        SessionReopened(),
         WorkerSpawning(worker_type="terminal", name="Shell", run=2, workspace="/"),
         WorkerCommand(argv=("true",)),
         WorkerReady(pid=7),
@@ -71,6 +73,7 @@ STEPS = {
     ("exited", "worker_terminated"): "terminated",
     ("failed", "worker_spawning"): "spawning",
     ("failed", "worker_terminated"): "terminated",
+    ("terminated", "worker_spawning"): "spawning",
 }
 LIFE_EVENTS = ("worker_spawning", "worker_ready", "worker_exited", "worker_failed", "worker_terminated")
 EVENTS_TO = {  # from the first spawning to each state
@@ -130,6 +133,15 @@ def test_only_an_active_session_ends_and_only_once(status: SessionStatus, end: S
     else:
         with pytest.raises(Conflict, match=f"{status} cannot become {end}"):
             next_status(status, fact)
+
+
+@pytest.mark.parametrize("status", SessionStatus)
+def test_only_an_ended_session_can_be_reopened(status: SessionStatus) -> None:
+    if status is SessionStatus.ACTIVE:
+        with pytest.raises(Conflict, match="active cannot become active"):
+            next_status(status, SessionReopened())
+    else:
+        assert next_status(status, SessionReopened()) is SessionStatus.ACTIVE
 
 
 def test_a_session_cannot_end_with_an_unknown_status() -> None:

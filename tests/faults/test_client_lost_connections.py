@@ -8,7 +8,7 @@ import json
 import os
 import random
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import aclosing
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from bullpen.client.terminal import Terminal
 from bullpen.log.log import MAX_EVENTS_BEHIND, SessionLog
 from bullpen.store.database import Database
 from bullpen.store.events import EventStore
+from support.intervals import shortened
 from support.sample_events import error_draft
 from support.server import Server
 from support.tcp_proxy import TcpProxy
@@ -43,6 +44,12 @@ with open(sys.argv[1], "wb", buffering=0) as journal:
         count += 1
         os.write(1, b"%d\\n" % count)
 """
+
+
+@pytest.fixture(autouse=True)
+def quick_retries() -> Iterator[None]:
+    with shortened(retry=0.1):
+        yield
 
 
 @pytest.fixture

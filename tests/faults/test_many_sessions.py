@@ -15,7 +15,7 @@ from support.retrying_client import retry_until_answered
 from support.server import Server
 
 FULL = os.environ.get("BULLPEN_FAULTS") == "full"
-SESSIONS = 5000 if FULL else 500
+SESSIONS = 5000 if FULL else 200
 AT_ONCE = 50
 DEADLINE = 60.0  # seconds
 WARM_UP_ROUNDS = 3  # the server opens in these what it keeps open

@@ -3,20 +3,17 @@
 import asyncio
 import sys
 import uuid
-from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-import httpx
 import pytest
 
 from support.auto_restarter import AutoRestarter
+from support.retrying_client import retry_until_answered
 from support.server import Server
 from support.strace import kill_at_each, share_points
-from support.terminal_viewer import CONNECTION_ERRORS, TerminalViewer, TerminalWriter
-
-T = TypeVar("T")
+from support.terminal_viewer import TerminalViewer, TerminalWriter
 
 CALLS_IN_A_ROUND = {"fdatasync": 3, "writev": 10, "write": 45, "pwrite64": 50}  # at least
 SHARES = share_points(CALLS_IN_A_ROUND, tests=8)
@@ -30,16 +27,6 @@ while data := os.read(0, 65536):
     os.write(journal, data)
     os.write(1, b"<" + data + b">")
 """
-
-
-async def insist(call: Callable[[], Awaitable[T]]) -> T:
-    """Repeat an order until a server has answered it."""
-    async with asyncio.timeout(120):
-        while True:
-            try:
-                return await call()
-            except (httpx.TransportError, *CONNECTION_ERRORS):
-                await asyncio.sleep(0.02)
 
 
 @pytest.mark.parametrize("share", range(len(SHARES)))
@@ -69,8 +56,8 @@ async def _one_round(server: Server, session_id: str, program: Path, journal: Pa
         made: dict[str, Any] = await server.call("POST", path, 201, json={"type": "terminal"}, headers=key)
         return made
 
-    worker = await insist(make)
-    running = await insist(lambda: server.worker_in(session_id, worker["id"], "active"))
+    worker = await retry_until_answered(make)
+    running = await retry_until_answered(lambda: server.worker_in(session_id, worker["id"], "active"))
     typist = TerminalWriter(server, session_id, worker["id"], "typist")
     viewer = TerminalViewer(server, session_id, worker["id"])
     async with viewer.watching(), asyncio.timeout(120):
@@ -79,12 +66,12 @@ async def _one_round(server: Server, session_id: str, program: Path, journal: Pa
         for batch in ("one ", "two ", "three "):
             await typist.type(batch)
         await viewer.until_seen(b"three ")
-        after = await insist(lambda: server.worker_in(session_id, worker["id"], "active"))
+        after = await retry_until_answered(lambda: server.worker_in(session_id, worker["id"], "active"))
         assert after["pid"] == running["pid"]
     assert journal.read_text() == "one two three "
     output = bytes(viewer.data).split(b"ready")[-1]
     assert output.replace(b"><", b"") == b"<one two three >"
-    ended = await insist(lambda: server.call("DELETE", f"{path}/{worker['id']}"))
+    ended = await retry_until_answered(lambda: server.call("DELETE", f"{path}/{worker['id']}"))
     assert ended["state"] == "terminated"
     assert not Path(f"/proc/{running['pid']}").exists()
 

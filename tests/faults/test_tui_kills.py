@@ -5,12 +5,15 @@ import random
 from pathlib import Path
 
 import httpx
+import pytest
 
 from bullpen.workers.children import ChildHandles
+from support.intervals import in_environment
 from support.server import Server, has_ended
 from support.session_client import SECONDS
-from support.tui_session_client import TuiSessionClient, define_tui, journal_of
+from support.tui_session_client import FAST_SCREEN, TuiSessionClient, define_tui, journal_of
 
+pytestmark = pytest.mark.intervals(**FAST_SCREEN)
 STAGES = ("stored", "pasted", "submitted", "done")
 
 
@@ -136,6 +139,7 @@ async def kill_server_during_restart(
             await server.call("POST", f"{talk.path}/queue", 201, json={"message": "[[work 0.1]]"})
         await server.kill()
     assert not has_ended(pid)
+    server.set(**in_environment(**FAST_SCREEN, stop=0.5))
     return talk, pid
 
 

@@ -407,6 +407,16 @@ def test_the_first_byte_of_a_time_is_found(tmp_path: Path) -> None:
     assert make_spool(empty, (0, 1, [])).offset_at(0) is None
 
 
+@pytest.mark.parametrize("lost", [0, 8, 16])
+def test_a_time_is_found_beside_a_segment_whose_index_was_lost(tmp_path: Path, lost: int) -> None:
+    indexes = {0: FIRST, 8: SECOND, 16: [(16, 70, 0, 0), (18, 80, 0, 0)]} | {lost: []}
+    reader = make_spool(tmp_path, *((start, 8, index) for start, index in indexes.items()))
+    entries = [entry for index in indexes.values() for entry in index]
+    for time in range(90):
+        expected = next((offset for offset, at, _, _ in entries if at >= time), None)
+        assert reader.offset_at(time) == expected, time
+
+
 def test_only_files_with_the_name_of_a_segment_are_read(tmp_path: Path) -> None:
     reader = make_spool(tmp_path, (8, 4, [(8, 1, 0, 0)]))
     for name in ("7.bin", "+0000000000000000007.bin", f"{7:020d}.tmp", f"{1 << 63:020d}.bin", "x.bin"):

@@ -2,6 +2,7 @@
 
 import asyncio
 import sqlite3
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -12,7 +13,14 @@ from bullpen.domain.events import Draft
 from bullpen.log.log import SessionLog
 from bullpen.store.database import Database
 from bullpen.store.events import EventStore
+from support.intervals import shortened
 from support.sample_events import SESSION_START, error_draft, error_texts
+
+
+@pytest.fixture(autouse=True)
+def short_wait() -> Iterator[None]:
+    with shortened(lock_wait=0.5):
+        yield
 
 
 async def test_a_patient_change_that_waited_for_a_lock_is_stored_once(tmp_path: Path) -> None:

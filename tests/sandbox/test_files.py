@@ -163,9 +163,29 @@ def test_checking_a_path_before_opening_it_loses_the_same_race(root: Path, raced
         results |= set(race(1000, check_then_open))
 
 
+@pytest.mark.parametrize(
+    ("path", "nearest"),
+    [
+        ("a/file", "a"),
+        ("a/b/c/file", "a"),
+        ("in/file", "a"),
+        ("file", "."),
+        ("new/file", "."),
+        ("out/file", "."),
+        ("out/root/a/file", "."),
+        ("fifo/file", "."),
+    ],
+)
+def test_the_nearest_directory_of_a_file_is_inside_the_workspace(root: Path, path: str, nearest: str) -> None:
+    assert workspace(root).nearest_directory(path) == os.path.realpath(root / nearest)
+    with pytest.raises(Forbidden):
+        workspace(root).nearest_directory(f"../{path}")
+
+
 def test_without_openat2_no_link_is_followed(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "_SYS_OPENAT2", 9999)
     assert workspace(root).read_bytes("a/file") == b"hello"
     for path in ("in/file", "in-file", "out/secret", "out-file"):
         with pytest.raises(BullpenError):
             workspace(root).read_bytes(path)
+    assert workspace(root).nearest_directory("in/file") == workspace(root).nearest_directory("file")

@@ -90,6 +90,17 @@ def test_a_symbolic_link_to_a_protected_place_is_refused(protected: ProtectedHom
             protected.files().read_any(path)
 
 
+def test_a_protected_directory_is_not_the_nearest_one_of_a_file(protected: ProtectedHome) -> None:
+    (protected.home / "project/directory").symlink_to("../.local/share/bullpen")
+    for path, nearest in (
+        ("project/directory/token", "project"),
+        (".local/share/bullpen/new", ".local/share"),
+        (".ssh/config", ""),
+    ):
+        assert protected.files().nearest_directory(path) == str(protected.home / nearest)
+    assert protected.files(secrets=True).nearest_directory(".ssh/config") == str(protected.home / ".ssh")
+
+
 def test_a_hard_link_to_a_protected_file_is_refused_and_not_listed(protected: ProtectedHome) -> None:
     os.link(protected.data / "recordings/one/events.jsonl", protected.home / "project/events")
     os.link(protected.home / ".ssh/id_ed25519", protected.home / "project/key")
@@ -170,6 +181,30 @@ def test_the_data_directory_cannot_be_a_workspace(protected: ProtectedHome, root
         protected.files(root).read_any(".")
     with pytest.raises(Forbidden):
         WorkspaceFiles(f"/proc/self/root{protected.home / root}", protected.boundary).read_any(".")
+
+
+@pytest.mark.parametrize(
+    ("path", "overlaps"),
+    [
+        (".local/share/bullpen", True),
+        (".local/share/bullpen/recordings", True),
+        (".local/share/bullpen/new/tree", True),
+        ("link", True),
+        ("link/new/tree", True),
+        (".local", True),
+        ("", True),
+        (".local/new/tree", False),
+        ("project", False),
+        (".ssh", False),
+    ],
+)
+def test_a_path_overlaps_with_the_data_directory_around_at_and_below_it(
+    protected: ProtectedHome, path: str, overlaps: bool
+) -> None:
+    (protected.home / "link").symlink_to(protected.data)
+    for given in (protected.data, protected.home / "link"):  # the data directory may be given as a link
+        places = ProtectedPlaces([given], [protected.home])
+        assert places.overlaps((protected.home / path).resolve()) is overlaps
 
 
 def test_a_protected_file_is_not_copied_to_another_workspace(protected: ProtectedHome) -> None:

@@ -1,6 +1,7 @@
 """Workers that show files: the diff of a work tree and a document. Each change is recorded once."""
 
 import asyncio
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -120,6 +121,37 @@ async def test_a_document_worker_follows_its_file(local_server: ServerWithoutWeb
         await wait_for_fact(local_server, session, "document_changed", text=None)
     ).note == "larger than 1 MiB"
     await session.end_worker(worker, "enough")
+
+
+async def test_a_document_worker_does_not_watch_a_directory_outside_the_workspace(
+    local_server: ServerWithoutWeb, tmp_path: Path
+) -> None:
+    session = await local_server.session()
+    outside, notes = tmp_path / "outside", Path(local_server.workspace, "notes")
+    outside.mkdir()
+    notes.symlink_to(outside)
+    await add_worker(local_server, session, "markdown", "notes/today.md")
+    fact = await wait_for_fact(local_server, session, "document_changed", text=None)
+    assert fact.note == "notes/today.md is outside the workspace"
+    notes.unlink()
+    notes.mkdir()
+    (notes / "today.md").write_text("# Today\n")
+    await wait_for_fact(local_server, session, "document_changed", text="# Today\n")
+
+
+async def test_a_document_worker_continues_after_its_directory_was_replaced(
+    local_server: ServerWithoutWeb,
+) -> None:
+    session = await local_server.session()
+    notes = Path(local_server.workspace, "notes")
+    for text in ("# One\n", "# Two\n", "# Three\n"):
+        notes.mkdir()
+        (notes / "today.md").write_text(text)
+        if text == "# One\n":
+            await add_worker(local_server, session, "markdown", "notes/today.md")
+        await wait_for_fact(local_server, session, "document_changed", text=text)
+        shutil.rmtree(notes)
+        await wait_for_fact(local_server, session, "document_changed", text=None)
 
 
 async def test_a_document_worker_without_a_path_is_refused(local_server: ServerWithoutWeb) -> None:

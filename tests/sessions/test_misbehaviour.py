@@ -19,6 +19,7 @@ from bullpen.keeper.marker import find_marked
 from bullpen.sessions import prompt_lookup
 from bullpen.sessions.session import Session
 from bullpen.workers import acp_files
+from support.intervals import shortened
 from support.server import end_processes_of, has_ended
 from support.server_without_web import ServerWithoutWeb, run_turn, send_prompt, until
 
@@ -262,10 +263,11 @@ async def test_an_agent_that_floods_its_output_can_be_ended(local_server: Server
     await until(
         session, lambda s: s.worker("deaf").pid or local_server.sessions.services.children.get("deaf", 1)
     )
-    await session.end_worker("deaf", "done")
-    async with asyncio.timeout(60):
-        while session.busy:
-            await asyncio.sleep(0.01)
+    with shortened(stop=1):
+        await session.end_worker("deaf", "done")
+        async with asyncio.timeout(60):
+            while session.busy:
+                await asyncio.sleep(0.01)
     assert local_server.sessions.services.children.get("deaf", 1) is None
 
 

@@ -14,6 +14,7 @@ from bullpen.domain.states import SessionStatus, WorkerState
 from bullpen.sessions.session import Session
 from bullpen.sessions.startup import resume_sessions
 from bullpen.workers.children import ChildHandle
+from support.intervals import shortened
 from support.server_without_web import ServerWithoutWeb, primary_agent, run_turn, send_prompt, until
 
 STUBBORN = {"agent": {"ignore_term": True, "ignore_eof": True, "on_cancel": "ignore"}}
@@ -110,13 +111,16 @@ async def test_a_process_of_an_earlier_run_is_ended_while_the_next_run_continues
         await until(session, lambda s: s.worker(worker.id).state is WorkerState.FAILED)
         await session.restart_worker(worker.id)
     assert psutil.pid_exists(worker.pid or 0)
-    async with closed_server.open() as local_server:
-        session = await local_server.sessions.get(session.id)
-        await until(session, lambda s: (s.worker(worker.id).run, s.worker(worker.id).state) == (2, "active"))
-        await wait_until(lambda: not psutil.pid_exists(worker.pid or 0))
-        children = local_server.sessions.services.children
-        await wait_until(lambda: children.get(worker.id, 1) is None)
-        assert (closed_server.home / "spool" / worker.id / "1").exists()  # its output is kept
-        await session.end(SessionStatus.CANCELLED, "cancelled")
-        await local_server.sessions.purge(session.id)
-        assert not (closed_server.home / "spool" / worker.id).exists()
+    with shortened(stop=0.5):
+        async with closed_server.open() as local_server:
+            session = await local_server.sessions.get(session.id)
+            await until(
+                session, lambda s: (s.worker(worker.id).run, s.worker(worker.id).state) == (2, "active")
+            )
+            await wait_until(lambda: not psutil.pid_exists(worker.pid or 0))
+            children = local_server.sessions.services.children
+            await wait_until(lambda: children.get(worker.id, 1) is None)
+            assert (closed_server.home / "spool" / worker.id / "1").exists()  # its output is kept
+            await session.end(SessionStatus.CANCELLED, "cancelled")
+            await local_server.sessions.purge(session.id)
+            assert not (closed_server.home / "spool" / worker.id).exists()

@@ -6,10 +6,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from support.pictures import png
 from support.server import Server
 from support.session_client import SECONDS, define_scripted
-from support.tui_session_client import SCREEN_PATTERNS, TuiSessionClient, define_tui, journal_of
+from support.tui_session_client import FAST_SCREEN, SCREEN_PATTERNS, TuiSessionClient, define_tui, journal_of
+
+pytestmark = pytest.mark.intervals(**FAST_SCREEN)
 
 
 async def begin(server: Server, plain: bool = False, **more: Any) -> tuple[TuiSessionClient, Path]:
@@ -19,12 +23,14 @@ async def begin(server: Server, plain: bool = False, **more: Any) -> tuple[TuiSe
 
 async def test_the_activity_of_a_terminal_agent_is_detected_on_its_screen(server: Server) -> None:
     talk, _ = await begin(server)
-    await talk.prompt("[[work 0.8]] [[ask]] [[work 4]]")  # long enough to be detected
+    await talk.prompt("[[work 0.8]] [[ask]] [[work key]]")
     asks = await talk.wait_for_activity("asking")
     assert "Allow this? (y/n)" in asks["data"]["why"]
     worker = await talk.worker()
     assert (worker["activity"], worker["activitySince"]) == ("asking", asks["timestamp"])
     await talk.type("y")
+    await talk.wait_for_activity("active", after=asks["seq"])
+    await talk.type("x", n=2)
     end = await talk.wait_for_event("turn_end", stopReason="end_turn")
     await talk.wait_for_activity("idle", after=end["seq"] - 1)
     changes = [e["data"] for e in await talk.events() if e["type"] == "worker_activity"]
@@ -61,9 +67,10 @@ async def test_acp_agents_terminal_agents_and_shells_are_workers_of_one_session(
 async def test_the_activity_of_an_agent_without_screen_patterns_follows_its_output(server: Server) -> None:
     talk, _ = await begin(server, plain=True)
     assert (await talk.wait_for_activity("idle"))["data"]["why"] == "silent for 1 s"
-    await talk.type("[[write 4]]\r")
+    await talk.type("[[write key]]\r")
     writes = await talk.wait_for_activity("active")
     assert writes["data"]["why"] == "it writes"
+    await talk.type("x", n=2)
     await talk.wait_for_activity("idle", after=writes["seq"])
 
 
@@ -71,24 +78,26 @@ async def test_a_bell_or_a_notification_makes_a_terminal_agent_asking_until_a_us
     server: Server,
 ) -> None:
     talk, _ = await begin(server, plain=True)
-    for step, why in (("bell", "it rang the bell"), ("notify All done", "it says “All done”")):
+    steps = (("bell", "it rang the bell"), ("notify All done", "it says “All done”"))
+    for number, (step, why) in enumerate(steps, 1):
         before = (await talk.events())[-1]["seq"]
         await talk.prompt(f"[[{step}]]")
         asks = await talk.wait_for_activity("asking", after=before)
         assert asks["data"]["why"] == why
-        await talk.type("x")
+        await talk.type("x", n=number)
         await talk.wait_for_activity("idle", after=asks["seq"])
 
 
 async def test_a_terminal_agent_can_report_its_activity_itself(server: Server) -> None:
     talk, journal = await begin(server)
-    await talk.prompt("[[claim asking may I?]] [[work 4]]")
+    await talk.prompt("[[claim asking may I?]] [[work key]]")
     asks = await talk.wait_for_activity("asking")
     assert asks["data"]["why"] == "it says so: may I?"
     assert journal_of(journal, "claimed") == [204]
     await talk.type("y")
     working = await talk.wait_for_activity("active", after=asks["seq"])
     assert "esc to interrupt" in working["data"]["why"]
+    await talk.type("x", n=2)
     await talk.wait_for_event("turn_end", stopReason="end_turn")
 
 
@@ -145,13 +154,13 @@ async def test_a_prompt_is_submitted_when_it_has_been_drawn_and_its_turn_ends_af
 
 
 async def test_silence_before_a_prompt_does_not_end_its_turn(server: Server) -> None:
-    talk, journal = await begin(server, plain=True, signs={"silence": 4.0})
-    await talk.run_turn("[[hush 1]] [[write 0.5]]")
+    talk, journal = await begin(server, plain=True, signs={"silence": 2.0})
+    await talk.run_turn("[[hush 0.5]] [[write 0.5]]")
     assert journal_of(journal, "done") == ["end"]
 
 
 async def test_a_program_without_bracketed_paste_gets_its_own_key_for_a_new_line(server: Server) -> None:
-    talk, journal = await begin(server, plain=True, keys={"newline": " / "})
+    talk, journal = await begin(server, plain=True, keys={"newline": " / ", "echo": 0.2})
     await talk.run_turn("one\ntwo")
     assert journal_of(journal, "prompt") == ["one / two"]
 
@@ -316,6 +325,7 @@ async def _restart(talk: TuiSessionClient, **body: Any) -> None:
     await talk.wait_for_activity("idle", after=before)
 
 
+@pytest.mark.intervals(**FAST_SCREEN, stop=1.5)
 async def test_the_screen_of_a_run_shows_nothing_of_the_previous_run(server: Server) -> None:
     talk, _ = await begin(server, ignore_signals=True)
     worker = await talk.worker()

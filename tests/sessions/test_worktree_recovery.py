@@ -12,10 +12,11 @@ from tempfile import TemporaryDirectory
 import pytest
 from structlog.testing import capture_logs
 
-from bullpen.domain.errors import RemoteFault
+from bullpen.domain.errors import Forbidden, RemoteFault
 from bullpen.git import worktrees as git
 from bullpen.git.git_directories import GitDirectories
 from bullpen.git.process import kill_marked, marker_variables
+from bullpen.sandbox.protected import ProtectedPlaces
 from bullpen.sessions.pending_worktrees import PendingWorktree, PendingWorktrees
 from bullpen.sessions.trash import TrashedWorktree, WorktreeTrash
 from bullpen.sessions.worktree_making import make_worktree
@@ -35,6 +36,7 @@ class WorktreeFixture:
         self.trash = WorktreeTrash(home / "trash")
         self.trash_directory = home / "trash"
         self.git_directory = self.repo.git_dir / "worktrees" / "topic"
+        self.protected = ProtectedPlaces([home], [])
 
     def pending_worktree(self, **more: object) -> PendingWorktree:
         values = {
@@ -69,7 +71,11 @@ class WorktreeFixture:
         async def find(_: str) -> GitDirectories:
             return self.repo.git_directories
 
-        await recover(self.pending, self.trash, find)
+        await recover(self.pending, self.trash, find, self.require_movable)
+
+    def require_movable(self, path: Path) -> None:
+        if self.protected.overlaps(Path(os.path.realpath(path))):
+            raise Forbidden(str(path))
 
     def is_untouched(self) -> bool:
         """Return whether the worktree has left no branch and no directory."""
@@ -142,6 +148,21 @@ async def test_a_partly_created_worktree_is_undone_and_can_be_created_again(
     assert worktree.pending.list() == []
     await worktree.create()
     assert (worktree.path / "readme.txt").exists()
+
+
+async def test_a_partly_created_worktree_that_leads_into_the_data_directory_is_kept(
+    worktree: WorktreeFixture,
+) -> None:
+    worktree.pending.save(worktree.pending_worktree(done=False))
+    leave_a_checkout(worktree)
+    shutil.rmtree(worktree.path.parent)
+    worktree.path.parent.symlink_to(worktree.trash_directory.parent)
+    record = worktree.trash_directory.parent / "topic" / "precious"
+    record.parent.mkdir()
+    record.write_text("data of Bullpen")
+    (worktree.git_directory / "gitdir").write_text(f"{worktree.path}/.git\n")
+    await worktree.recover()
+    assert record.read_text() == "data of Bullpen"
 
 
 async def test_a_directory_and_a_branch_that_a_user_made_meanwhile_are_kept(

@@ -10,6 +10,7 @@ Some requests are changed before they are sent:
 - A request waits at most MAX_WAIT_SECONDS for the answer to a question; the document allows 30 seconds.
 """
 
+import atexit
 import json
 import os
 from collections import Counter, defaultdict
@@ -52,6 +53,11 @@ _sent: Counter[str] = Counter()  # by name of the credential or mutation
 _answers: defaultdict[str, Counter[int]] = defaultdict(Counter)
 
 schemathesis.serializer.alias("application/zip", "application/octet-stream")
+
+
+@atexit.register
+def _write_counts() -> None:
+    SENT.write_text(json.dumps({"repeated": _sent, "answers": _answers}))
 
 
 @schemathesis.hook
@@ -105,7 +111,6 @@ def repeat(context: Any, response: Any, case: Any) -> None:
     answer = _session.send(request, timeout=TIMEOUT_SECONDS)
     _sent[name] += 1
     _answers[case.operation.label][response.status_code] += 1
-    SENT.write_text(json.dumps({"repeated": _sent, "answers": _answers}))
     refused = answer.status_code in (401, 403)  # credential and scope are checked before the method
     try:
         case.validate_response(answer, checks=[*SHAPE, *(() if refused else METHOD)])

@@ -138,6 +138,7 @@ class ViewNavigator:
 
     async def _show(self, path: str) -> None:
         await self._page.keyboard.press("Escape")
+        await expect(self._page.get_by_role("dialog")).to_have_count(0)
         await self._page.goto(f"{self._session.server.url}/#/{path}")
 
 
@@ -183,5 +184,5 @@ class PhoneViewNavigator(ViewNavigator):
 
     async def _begin_terminal(self) -> None:
         await self._page.get_by_role("button", name="Close panel").click()
-        await self._page.get_by_role("button", name="New worker").click()
+        await self._page.get_by_role("button", name="New tab").click()
         await self._page.get_by_role("menuitem", name="New terminal").click()

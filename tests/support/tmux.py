@@ -45,6 +45,10 @@ class Tmux:
     def screen(self, *options: str) -> str:
         return self._run("capture-pane", "-p", *options)
 
+    def title(self) -> str:
+        """Return the title of the window, which programs can set."""
+        return self._run("display-message", "-p", "#{pane_title}").strip()
+
     async def until(self, expected: str | Callable[[str], bool], *options: str) -> str:
         """Wait until the screen contains a text or satisfies a condition; return the screen."""
         is_shown = (lambda screen: expected in screen) if isinstance(expected, str) else expected

@@ -16,6 +16,7 @@ SCREEN_PATTERNS = {
     "idle": [r"^>( |$)"],
     "settle": 0.4,
 }
+FAST_SCREEN = {"screen_check": 0.05, "screen_settle": 0.1}  # intervals of a server that reads its screen
 IGNORE_SIGNALS = ["/bin/sh", "-c", 'trap "" HUP TERM; exec "$@"', "sh"]  # only SIGKILL ends its child
 
 

@@ -1,10 +1,12 @@
 """The chat with an agent in the page: its text and requests appear, and prompts are sent exactly once."""
 
 import re
+from pathlib import Path
 
 from playwright.async_api import BrowserContext, expect
 
 from support.chat_page import ChatPage
+from support.repositories import Repo
 from support.server import Server
 
 
@@ -67,7 +69,7 @@ async def test_a_message_during_a_turn_is_queued_and_stop_ends_the_turn(chat: Ch
     await expect(chat.log).to_contain_text("cancelled")
     await chat.page.get_by_role("button", name="Resume").click()
     await expect(chat.log).to_contain_text("later")
-    await expect(chat.page.get_by_text("Queued")).to_have_count(0)
+    await expect(chat.page.get_by_role("region", name="Queue")).to_have_count(0)
 
 
 async def test_a_killed_server_loses_and_doubles_no_prompt(chat: ChatPage, server: Server) -> None:
@@ -87,9 +89,32 @@ async def test_a_killed_server_loses_and_doubles_no_prompt(chat: ChatPage, serve
     assert re.findall(r"<(\d+)>", text) == [str(n) for n in range(200)]
 
 
-async def test_no_message_can_be_written_in_a_session_that_ended(chat: ChatPage) -> None:
-    await chat.talk.server.call("POST", f"{chat.talk.path}/complete", 200)
+async def test_archiving_can_be_undone(chat: ChatPage) -> None:
+    await chat.page.get_by_role("button", name="Archive").click()
+    await chat.page.get_by_role("button", name="Undo").click()
+    await expect(chat.page.get_by_role("status").filter(has_text="Archiving")).to_have_count(0)
+    await chat.send_message("[[chunk alive]]")
+    await expect(chat.log).to_contain_text("alive")
+    assert (await chat.talk.server.call("GET", chat.talk.path))["status"] == "active"
+
+
+async def test_an_archived_session_names_its_uncommitted_files_and_is_continued(
+    chat: ChatPage, workspace: Path
+) -> None:
+    Repo(workspace).write("notes.txt", "not committed\n")
+    await chat.send_message("[[chunk before]]")
+    await expect(chat.log).to_contain_text("before")
+    await chat.page.keyboard.press("Control+Shift+X")
+    await chat.page.reload()  # the page archives the session before it is gone
+    archived = chat.page.get_by_role("region", name="Archived session")
+    await expect(archived).to_contain_text("1 file has uncommitted changes: notes.txt.")
     await expect(chat.page.get_by_label("Message")).to_be_disabled()
+    await archived.get_by_role("button", name="Changes").click()
+    await expect(chat.page.get_by_role("region", name="notes.txt")).to_contain_text("not committed")
+    await archived.get_by_role("button", name="Continue").click()
+    await chat.send_message("[[chunk after]]")
+    await expect(chat.log).to_contain_text("after")
+    await expect(chat.log).to_contain_text("before")
 
 
 async def test_a_prompt_that_crashed_its_agent_can_be_tried_again_in_a_new_session(chat: ChatPage) -> None:

@@ -70,7 +70,7 @@ class ClickedViews(ViewNavigator):
         await expect(self._page.get_by_role("dialog", name="New session")).to_be_visible()
 
     async def changes(self) -> None:
-        await self._page.get_by_role("button", name="New worker").click()
+        await self._page.get_by_role("button", name="New tab").click()
         await self._page.get_by_role("menuitem", name="Changes").click()
         await expect(self._page.get_by_role("region", name="readme.txt")).to_contain_text("world")
 

@@ -23,7 +23,7 @@ async def test_the_session_reports_a_crash_once_with_the_name_of_the_agent(
     chat = await ChatPage.at(device, await SessionClient.begin(server, "demo", title="Falls over"))
     await chat.send_message("crash")
     message = chat.page.get_by_role("main").get_by_text("exit code 3")
-    await expect(message).to_have_text("Demo ended with exit code 3")
+    await expect(message).to_have_text("Demo crashed (exit code 3)")
     await expect(chat.page.get_by_role("button", name="Try again in a new session")).to_be_visible()
     await expect(message).to_have_count(1)
 
@@ -38,4 +38,4 @@ async def test_the_inbox_reports_a_crash_once_with_the_name_of_the_agent(
     await talk.prompt("crash")
     await talk.wait_for_event("worker_failed")
     await expect(page.get_by_role("article")).to_have_count(1)
-    await expect(page.get_by_role("article")).to_contain_text("Demo ended with exit code 3")
+    await expect(page.get_by_role("article")).to_contain_text("Demo crashed (exit code 3)")

@@ -101,7 +101,7 @@ async def test_a_typed_prompt_survives_a_reload_without_a_write_for_every_letter
     await expect(page.get_by_label("Prompt")).to_have_value("a long and careful prompt")
 
 
-async def test_leaving_a_session_can_end_its_agents_and_closes_the_socket(
+async def test_closing_the_tab_of_an_agent_can_stop_it_and_closes_the_socket(
     device: BrowserContext, server: Server
 ) -> None:
     session = await server.new_session(agentId="demo", title="to be closed")
@@ -118,9 +118,9 @@ async def test_leaving_a_session_can_end_its_agents_and_closes_the_socket(
     async with asyncio.timeout(DEADLINE):
         while not sockets:
             await asyncio.sleep(0.05)
-    await page.keyboard.press("Control+Shift+X")
-    await page.get_by_role("button", name="End agent and leave").click()
-    await expect(page.get_by_role("heading", name="Start a session")).to_be_visible()
+    await page.keyboard.press("Alt+W")
+    await page.get_by_role("dialog").get_by_role("button", name="Stop").click()
+    await expect(page.get_by_role("tab")).to_have_count(0)
 
     async def workers_ended() -> bool:
         workers = (await server.call("GET", f"/api/sessions/{session['id']}"))["workers"]
@@ -130,6 +130,7 @@ async def test_leaving_a_session_can_end_its_agents_and_closes_the_socket(
         return all(socket.is_closed() for socket in sockets)
 
     await until(workers_ended)
+    await page.get_by_role("link", name="Bullpen, home").click()
     await until(sockets_closed)
 
 
@@ -274,8 +275,8 @@ async def test_no_shortcut_is_reserved_by_the_browser_and_all_views_show_the_sam
     await expect(page.get_by_role("option", name="Close tab")).to_contain_text(keys["Close tab"])
     await page.keyboard.press("Escape")
     await page.get_by_role("button", name="Session menu").click()
-    for title, item in (("Split right",) * 2, ("Leave this session", "Leave this session…")):
-        await expect(page.get_by_role("menuitem", name=item)).to_contain_text(keys[title])
+    for title in ("Split right", "Archive session"):
+        await expect(page.get_by_role("menuitem", name=title)).to_contain_text(keys[title])
     await page.keyboard.press("Escape")
     new = page.get_by_role("button", name="New session")
     await expect(new).to_have_attribute("title", keys["New session"])

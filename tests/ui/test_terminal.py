@@ -127,18 +127,21 @@ async def printed_cols(terminal: TerminalPage, prefix: str) -> int:
 
 async def test_a_program_that_ended_can_be_started_again(terminal: TerminalPage) -> None:
     await terminal.run("exit 3")
-    await expect(terminal.page.locator("footer")).to_contain_text("ended with code 3")
+    await expect(terminal.page.locator("footer")).to_contain_text("finished (exit code 3)")
     await terminal.page.get_by_role("button", name="Start again").click()
-    await expect(terminal.page.locator("footer")).not_to_contain_text("ended")
+    await expect(terminal.page.locator("footer")).not_to_contain_text("finished")
     await terminal.run("echo again-$((40 + 2))")
     await terminal.wait_for_text("again-42")
 
 
-async def test_every_page_shows_that_the_session_ended(
+async def test_every_page_shows_that_the_session_is_archived_and_keeps_its_screen(
     terminal: TerminalPage, device: BrowserContext
 ) -> None:
     other = await TerminalPage.at(device, terminal.page.url)
-    await terminal.page.get_by_role("button", name="End…").click()
-    await terminal.page.get_by_role("button", name="End session").click()
+    await terminal.run("echo kept-$((40 + 2))")
+    await terminal.page.get_by_role("button", name="Archive").click()
+    await terminal.page.get_by_role("button", name="Archive now").click()
     for page in (terminal.page, other.page):
-        await expect(page.locator("main header").get_by_text("cancelled", exact=True)).to_be_visible()
+        await expect(page.get_by_role("region", name="Archived session")).to_be_visible()
+        await expect(page.get_by_role("tab")).to_have_count(1)
+        await expect(page.locator(".xterm-rows")).to_contain_text("kept-42")

@@ -50,7 +50,7 @@ async def phone_at(browser: Browser, server: Server, url: str) -> TerminalPage:
 
 
 async def another_terminal(page: Page) -> None:
-    await page.get_by_role("button", name="New worker").click()
+    await page.get_by_role("button", name="New tab").click()
     await page.get_by_role("menuitem", name="New terminal").click()
 
 

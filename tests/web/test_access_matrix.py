@@ -73,6 +73,7 @@ REQUIRED_SCOPE = {
     "PATCH /api/sessions/{session_id}": "operate",
     "DELETE /api/sessions/{session_id}": "operate",
     "POST /api/sessions/{session_id}/complete": "operate",
+    "POST /api/sessions/{session_id}/reopen": "operate",
     "POST /api/sessions/{session_id}/leave": "view",
     "POST /api/sessions/{session_id}/restart": "operate",
     "POST /api/sessions/{session_id}/prompt": "operate",

@@ -24,7 +24,6 @@ async def conversation(server: Server, journal: Path) -> SessionClient:
     return await SessionClient.begin(server)
 
 
-@pytest.fixture
 # Creating and prompting
 
 
@@ -166,6 +165,9 @@ async def test_a_question_is_answered_once(conversation: SessionClient) -> None:
     (question,) = (await conversation.server.call("GET", f"{conversation.path}/questions"))["questions"]
     assert (question["id"], question["message"]) == (event["data"]["id"], "your name?")
     path = f"{conversation.path}/questions/{question['id']}"
+    body = {"action": "accept", "content": {"name": 7}}
+    refused = await conversation.server.call("POST", path, 400, json=body)
+    assert (refused["error"], refused["message"]) == ("invalid", "name must be text, not 7")
     body = {"action": "accept", "content": {"name": "Ada"}}
     await conversation.server.call("POST", path, 204, json=body)
     assert (await conversation.server.call("POST", path, 409, json=body))["error"] == "conflict"

@@ -10,7 +10,9 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 @pytest.mark.parametrize("encoding", ["gzip", "identity"])
 async def test_an_asset_equals_the_built_file_compressed_or_not(shared_server: Server, encoding: str) -> None:
-    for built in (BUILT / "assets").glob("index-*"):
+    files = list((BUILT / "assets").glob("index-*"))
+    assert {path.suffix for path in files} == {".js", ".css"}
+    for built in files:
         answer = await shared_server.http.get(f"/assets/{built.name}", headers={"Accept-Encoding": encoding})
         assert answer.content == built.read_bytes()
         assert answer.headers.get("content-encoding", "identity") == encoding

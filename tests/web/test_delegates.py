@@ -25,6 +25,7 @@ DELEGATE_ROUTES = {
     "GET /api/sessions/{session_id}/queue",
     "POST /api/sessions/{session_id}/cancel",
 }
+PUBLIC_PATHS = ("/api/health", "/api/login")
 
 
 async def worker_key_headers(conversation: SessionClient) -> Headers:
@@ -111,24 +112,37 @@ async def test_a_delegate_sees_and_prompts_only_the_sessions_that_it_started(ser
     assert ("POST", f"{of_user.path}/prompt", 403) in audit_entries(server)
 
 
-async def test_every_other_route_and_socket_is_refused_to_a_delegate(server: Server) -> None:
+async def test_a_delegate_may_use_certain_routes_and_only_for_its_own_sessions(server: Server) -> None:
     await define_scripted(server)
-    conversation = await SessionClient.begin(server)
+    of_user = await SessionClient.begin(server)
     headers = await new_token_headers(server, "delegate")
+    body = {"type": "quick", "locationPath": str(server.workspace), "agentId": "scripted"}
+    own = (await server.http.post("/api/sessions", json=body, headers=headers)).json()
+    allowed = {"of the user": set[str](), "own": set[str]()}
     for route in every_route():
-        path = with_unknown_ids(route.path.replace("{session_id}", conversation.id))  # type: ignore[attr-defined]
-        if isinstance(route, APIRoute) and route.path.startswith(("/api", "/metrics")):
-            for method in route.methods or ():
-                if path in ("/api/health", "/api/login"):
-                    continue
-                route_name = f"{method} {route.path}"
-                if route_name in DELEGATE_ROUTES and "{session_id}" not in route_name:
-                    continue
-                assert await status(server, method, path, headers) == 403, route_name
-        elif isinstance(route, APIWebSocketRoute):
-            with pytest.raises(InvalidStatus):
-                async with server.socket(path, headers=headers):
-                    pass
+        if not isinstance(route, APIRoute) or not route.path.startswith(("/api", "/metrics")):
+            continue
+        for method in (route.methods or set()) if route.path not in PUBLIC_PATHS else ():
+            for kind, session_id in (("of the user", of_user.id), ("own", own["id"])):
+                path = with_unknown_ids(route.path.replace("{session_id}", session_id))
+                if await status(server, method, path, headers) != 403:
+                    allowed[kind].add(f"{method} {route.path}")
+    assert allowed["own"] == DELEGATE_ROUTES
+    assert allowed["of the user"] == {name for name in DELEGATE_ROUTES if "{session_id}" not in name}
+
+
+async def test_every_socket_of_other_sessions_is_refused_to_a_delegate(server: Server) -> None:
+    session = await server.new_session()
+    headers = await new_token_headers(server, "delegate")
+    sockets = [route.path for route in every_route() if isinstance(route, APIWebSocketRoute)]
+    assert sockets
+    for path in sockets:
+        with pytest.raises(InvalidStatus) as refused:
+            async with server.socket(
+                with_unknown_ids(path.replace("{session_id}", session["id"])), headers=headers
+            ):
+                pass
+        assert refused.value.response.status_code == 403, path
 
 
 async def test_a_delegate_follows_its_session_over_a_socket_but_sends_no_orders(server: Server) -> None:

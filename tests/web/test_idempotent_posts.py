@@ -34,6 +34,7 @@ ROUTES_WITHOUT_AGENT = {
     "/api/sessions",
     "/api/sessions/{session_id}/complete",
     "/api/sessions/{session_id}/leave",
+    "/api/sessions/{session_id}/reopen",
     "/api/sessions/{session_id}/seen",
     "/api/sessions/{session_id}/share",
     "/api/sessions/{session_id}/workers",
@@ -110,6 +111,9 @@ class PostsWithoutAgent:
                 self._second_run,
             ),
             Post(f"{of_session}/complete", f"/api/sessions/{self.ended['id']}/complete", None, self._one_end),
+            Post(
+                f"{of_session}/reopen", f"/api/sessions/{self.ended['id']}/reopen", None, self._one_reopening
+            ),
             Post("/api/repositories", "/api/repositories", {"path": str(repository)}, self._one_repository),
             Post(of_repository, worktrees, {"prompt": "only one"}, self._one_worktree),
             Post(f"{of_repository}/{{name}}/restore", f"{worktrees}/removed/restore", {}, self._restored),
@@ -167,6 +171,10 @@ class PostsWithoutAgent:
     async def _one_end(self, _: Any) -> None:
         events = await self.server.call("GET", f"/api/sessions/{self.ended['id']}/events?types=session_end")
         assert len(events["events"]) == 1
+
+    async def _one_reopening(self, _: Any) -> None:
+        path = f"/api/sessions/{self.ended['id']}/events?types=session_reopened"
+        assert len((await self.server.call("GET", path))["events"]) == 1
 
     async def _one_rotation(self, answer: Any) -> None:
         assert (self.server.home / "token").read_text().strip() == answer["token"]

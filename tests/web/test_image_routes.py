@@ -58,5 +58,7 @@ async def test_an_image_belongs_to_its_session_and_is_removed_with_it(server: Se
     image = await server.call("POST", path, 201, content=png())
     await server.call("GET", f"{other}/{image['id']}", 404)
     await server.call("GET", f"{path}/..%2f..%2ftoken", 404)
+    files = (server.home / "images").glob
+    assert list(files(f"*/{image['id']}*"))
     await server.call("DELETE", path.removesuffix("/images") + "?purge=true", 200)
-    assert not list((server.home / "images").glob(f"*/{image['id']}*"))
+    assert not list(files(f"*/{image['id']}*"))

@@ -15,7 +15,7 @@ from websockets.asyncio.client import ClientConnection
 from bullpen.client import Client
 from support.server import Server
 from support.session_client import SessionClient, define_scripted
-from support.tui_session_client import TuiSessionClient, define_tui
+from support.tui_session_client import FAST_SCREEN, TuiSessionClient, define_tui
 
 OPTIONS = [
     {"optionId": "yes", "name": "Yes", "kind": "allow_once"},
@@ -117,23 +117,26 @@ async def test_a_new_turn_an_end_and_a_purge_remove_a_finished_item(server: Serv
     assert await items(server) == []
 
 
+@pytest.mark.intervals(**FAST_SCREEN)
 async def test_finished_work_that_was_typed_into_a_terminal_is_in_the_inbox(server: Server) -> None:
     """Also after a kill. Work of an agent at its start, without input, is not in the inbox."""
     await define_tui(server)
     conversation = await TuiSessionClient.begin(server)
     assert await kinds(server) == []
-    await conversation.type("[[work 4]]\r")
+    await conversation.type("[[work key]]\r")
     working = await conversation.wait_for_activity("active")
     assert working["data"]["byHand"] is True
     await server.kill()
     await server.start()
+    await conversation.type("x", n=2)
     done = await conversation.wait_for_activity("idle", after=working["seq"])
     await wait_until_equal(lambda: kinds(server), ["finished"])
     assert (await items(server))[0]["seq"] == done["seq"]
 
-    await conversation.type("[[work 2]]\r", n=2)
+    await conversation.type("[[work key]]\r", n=3)
     await conversation.wait_for_activity("active", after=done["seq"])
     await wait_until_equal(lambda: kinds(server), [])
+    await conversation.type("x", n=4)
     await wait_until_equal(lambda: kinds(server), ["finished"])
     end = await conversation.run_turn("[[work 0.2]]")  # this work has a turn, so its end is a `turn_end`
     await wait_until_equal(lambda: kinds(server), ["finished"])

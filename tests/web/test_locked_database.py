@@ -4,6 +4,9 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
+import pytest
+
+from bullpen import __version__
 from support.server import Server
 
 
@@ -16,12 +19,13 @@ def locked(server: Server) -> Iterator[None]:
         other.execute("ROLLBACK")
 
 
+@pytest.mark.intervals(lock_wait=0.5)
 async def test_a_locked_database_is_named_and_not_reported_as_a_full_disk(server: Server) -> None:
     with locked(server):
         refused = await server.http.post("/api/sessions", json={"locationPath": str(server.workspace)})
         assert (refused.status_code, refused.json()["error"]) == (503, "unavailable"), refused.text
         assert "the database bullpen.db locked" in refused.json()["message"]
         assert int(refused.headers["Retry-After"]) > 0
-        assert await server.call("GET", "/api/health") == {"status": "ok", "version": "0.1.0"}
+        assert await server.call("GET", "/api/health") == {"status": "ok", "version": __version__}
         assert (await server.call("GET", "/api/sessions"))["total"] == 0
     assert (await server.new_session())["status"] == "active"

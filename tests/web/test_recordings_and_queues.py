@@ -411,7 +411,8 @@ async def test_a_scheduled_message_waits_for_its_time_and_delays_no_other(
     await conversation.wait_for_event("user_prompt", promptId=now["id"])
     sent = await conversation.wait_for_event("user_prompt", promptId=timed["id"])
     assert datetime.fromisoformat(sent["timestamp"]) >= datetime.fromisoformat(timed["scheduled_time"])
-    assert (await conversation.prompt("[[chunk at-once]]"))["queued"] in (True, False)
+    await conversation.wait_for_event("turn_end", after=sent["seq"])
+    assert (await conversation.prompt("[[chunk at-once]]"))["queued"] is False
     assert [item["id"] for item in await queue.items() if item["scheduled_time"]] == [late["id"]]
     await queue.edit(late, scheduled_time=None)
     await conversation.wait_for_event("user_prompt", promptId=late["id"])

@@ -11,6 +11,8 @@ import psutil
 import pytest
 import pytest_asyncio
 
+from bullpen.keeper.marker import find_marked
+from bullpen.workers.children import ChildHandles
 from support.relay_client import RelayClient, open_relay
 from support.server import Server
 from support.session_client import define_scripted
@@ -191,9 +193,11 @@ async def test_a_session_terminated_right_after_a_spawn_leaves_no_process(client
     for role in ("auth", "db", "tests"):
         await client.send("agent:spawn", role=role, workspace=client.workspace(role), agentId="scripted")
     await client.terminate_session()
-    session = await client.session()
-    assert {worker["state"] for worker in session["workers"]} == {"terminated"}
-    assert [each for each in await client.pids() if each is None] == []
+    workers = (await client.session())["workers"]
+    assert [worker["state"] for worker in workers] == ["terminated"] * 3
+    home_id = ChildHandles(client.server.home).home_id
+    ids = {worker["id"] for worker in workers}
+    assert [pid for pid, worker_id, _ in find_marked(home_id) if worker_id in ids] == []
 
 
 async def test_a_crash_is_reported_once_and_does_not_affect_other_agents(client: RelayClient) -> None:

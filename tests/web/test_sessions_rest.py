@@ -163,6 +163,25 @@ async def test_a_completed_session_refuses_prompts_and_names_its_status(conversa
     assert "completed" in refused["message"]
 
 
+async def test_a_reopened_session_has_its_agent_continue_the_conversation(
+    conversation: SessionClient,
+) -> None:
+    server, path = conversation.server, conversation.path
+    await conversation.run_turn("[[chunk before]]")
+    ended = await server.call("POST", f"{path}/complete", 200)
+    [agent] = ended["workers"]
+    reopened = await server.call("POST", f"{path}/reopen", 200)
+    assert (reopened["status"], reopened["endReason"], reopened["live"]) == ("active", None, False)
+    assert "reason" not in reopened["metadata"]
+    again = await server.call("POST", f"{path}/workers/{agent['id']}/restart", 200)
+    assert (again["state"], again["run"]) == ("spawning", 2)
+    await conversation.run_turn("[[chunk after]]")
+    sessions = (await server.call("GET", f"{path}/events?types=agent_session"))["events"]
+    assert [each["data"]["how"] for each in sessions] == ["new", "resume"]
+    texts = [each["text"] for each in await message_contents(conversation, "system", "text")]
+    assert texts == ["the session is completed (ended by a person)", "the session is continued"]
+
+
 async def test_a_cancelled_session_has_a_system_message_and_refuses_prompts(
     conversation: SessionClient,
 ) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ async def test_a_new_branch_gets_a_worktree_beside_the_repository(
         "branch": "feat/login",
         "isMain": False,
         "dirty": False,
+        "changes": [],
         "ahead": 0,
         "behind": 0,
         "problem": None,
@@ -218,6 +220,8 @@ async def test_removing_a_dirty_worktree_is_refused_with_the_list(repository: Re
     (path / "readme.txt").write_text("changed\n")
     (path / "new file").write_text("x")
     before = directory_contents(path)
+    [topic] = [each for each in await repository.list() if each["name"] == "topic"]
+    assert topic["changes"] == [" M readme.txt", "?? new file"]
     refused = await repository.remove("topic", 409)
     assert "2 uncommitted changes" in refused["message"]
     assert refused["details"] == {
@@ -401,6 +405,43 @@ async def test_a_worktree_whose_git_file_names_another_directory_is_not_removed(
     answer = await repository.server.http.delete(f"{repository.url}/topic", params={"force": "true"})
     assert answer.status_code in (403, 409)
     assert (target / "file").read_text() == "precious"
+
+
+@pytest.fixture
+async def around_data(workspace: Path) -> AsyncIterator[RegisteredRepository]:
+    """Register a repository at a server whose data directory is inside the workspace root."""
+    server = Server(workspace / "holder" / "data", workspace)
+    server.home.parent.mkdir()
+    await server.start()
+    yield await RegisteredRepository.register(server, Repo(workspace / "repo"))
+    await server.close()
+
+
+@pytest.mark.parametrize("victim", ["holder", "holder/data", "holder/data/logs"])
+async def test_a_worktree_around_at_or_in_the_data_directory_is_not_removed(
+    around_data: RegisteredRepository, workspace: Path, victim: str
+) -> None:
+    await around_data.add(branch="topic")
+    pointer = around_data.repo.git_dir / "worktrees" / "topic"
+    target = workspace / victim
+    (target / ".git").write_text(f"gitdir: {pointer}\n")
+    (pointer / "gitdir").write_text(f"{target}/.git\n")
+    assert "belongs to Bullpen" in (await around_data.remove("topic", 403, force=True))["message"]
+    assert (target / ".git").exists()
+
+
+async def test_a_worktree_is_not_restored_into_the_data_directory(
+    around_data: RegisteredRepository, workspace: Path
+) -> None:
+    path = Path((await around_data.add(branch="topic"))["path"])
+    await around_data.remove("topic")
+    path.parent.rmdir()
+    path.parent.symlink_to(around_data.server.home)
+    assert "belongs to Bullpen" in (await around_data.restore("topic", 403))["message"]
+    assert not (around_data.server.home / "topic").exists()
+    path.parent.unlink()
+    await around_data.restore("topic")
+    assert path.is_dir()
 
 
 async def test_a_trash_on_another_disk_gets_a_complete_copy(workspace: Path) -> None:

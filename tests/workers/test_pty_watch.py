@@ -15,9 +15,9 @@ from bullpen.domain.snapshot import Worker
 from bullpen.domain.states import Activity
 from bullpen.keeper.spool import SpoolWriter
 from bullpen.log.recording import Recording
-from bullpen.workers import pty_watch
 from bullpen.workers.pty_watch import ActivityWatch
 from bullpen.workers.screens import Screens
+from support.intervals import shortened
 
 SECONDS = 30.0
 IDLE_SECONDS = 0.2  # without a check, after which the watch waits for an event
@@ -67,14 +67,14 @@ class WatchedAgent:
 
 
 @pytest.fixture
-async def watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[WatchedAgent]:
-    monkeypatch.setattr(pty_watch, "CHECK_INTERVAL", 0.01)
-    async with Screens.open(tmp_path / "screens") as screens:
-        watched = WatchedAgent(screens, tmp_path / "spool")
-        task = asyncio.ensure_future(watched.watch.run())
-        yield watched
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+async def watched(tmp_path: Path) -> AsyncIterator[WatchedAgent]:
+    with shortened(screen_check=0.01):
+        async with Screens.open(tmp_path / "screens") as screens:
+            watched = WatchedAgent(screens, tmp_path / "spool")
+            task = asyncio.ensure_future(watched.watch.run())
+            yield watched
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
 
 
 async def test_input_after_a_bell_is_noticed_although_the_agent_writes_nothing(watched: WatchedAgent) -> None:

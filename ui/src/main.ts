@@ -6,6 +6,7 @@ import { useShareToken } from './api/credentials.ts'
 import { Commands } from './commands/commands.svelte.ts'
 import { permanentCommands, currentCommands } from './commands/page-commands.ts'
 import { registerServiceWorker } from './shell/service-worker.ts'
+import { Archiving } from './state/archiving.svelte.ts'
 import { BranchSummaries } from './state/branch-summaries.svelte.ts'
 import { Layouts } from './state/layouts.svelte.ts'
 import { Page } from './state/page.svelte.ts'
@@ -31,7 +32,9 @@ async function showReplay({ sessionId, token }: { sessionId: string; token: stri
 function showApplication(): void {
   forgetOld()
   const view = new ViewState()
-  const app = { page: new Page((question) => view.ask(question)), view, commands: new Commands(), layouts: new Layouts(), branchSummaries: new BranchSummaries() }
+  const page = new Page((question) => view.ask(question))
+  const archiving = new Archiving((session) => void page.archive(session))
+  const app = { page, view, commands: new Commands(), layouts: new Layouts(), branchSummaries: new BranchSummaries(), archiving }
   app.commands.add(() => permanentCommands(app))
   app.commands.add(() => currentCommands(app))
   mount(App, { target: root(), props: { app } })

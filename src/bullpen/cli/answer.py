@@ -8,8 +8,9 @@ import typer
 
 from ..client import Client, Question
 from ..domain.errors import Invalid, NotFound
+from ..domain.forms import form_fields
 from .find import SessionMatch, find
-from .form import form_content, form_fields
+from .form import form_content
 from .form_filling import fill_in
 from .output import print_json
 from .stdin_lines import StdinLines

@@ -50,7 +50,8 @@ def run_checks() -> Iterator[Finding]:
         yield found  # data directory, database and keepers are on the other machine
     else:
         yield from _check_local_server(settings, found, running)
-        agents = with_client(server.fetch_agents) if running else None
+        answers = running and found.verdict is not CheckStatus.FAIL  # else the request would be repeated
+        agents = with_client(server.fetch_agents) if answers else None
         yield from machine.check_agents(os.environ, agents)
 
 

@@ -5,7 +5,8 @@ from typing import Any
 
 from ..client import Question
 from ..domain.errors import Invalid
-from .form import FormField, check_names, form_content, form_fields
+from ..domain.forms import FormField, check_names, form_fields
+from .form import form_content, parse
 from .report import printable_lines
 from .text import paint, printable
 
@@ -29,7 +30,7 @@ async def fill_in(question: Question, values: Mapping[str, str], ask: AskUser) -
 async def _accepts(ask: AskUser) -> bool:
     """Ask the user whether to accept a question that has no fields."""
     field = FormField(name="answer", label="Accept? no declines", kind="yes", required=True)
-    return bool(field.parse(await _ask_text(field, ask)))
+    return bool(parse(field, await _ask_text(field, ask)))
 
 
 async def _ask_text(field: FormField, ask: AskUser) -> str:

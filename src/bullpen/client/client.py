@@ -170,6 +170,11 @@ class Client(
         request = RestRequest("POST", f"{_session_path(session_id)}/complete", {}, key=key)
         return await self._rest.call(Session, request)
 
+    async def reopen_session(self, session_id: str, *, key: str | None = None) -> Session:
+        """Make a session that has ended active again and return it; its workers can then be restarted."""
+        request = RestRequest("POST", f"{_session_path(session_id)}/reopen", {}, key=key)
+        return await self._rest.call(Session, request)
+
     async def restart_session(
         self, session_id: str, *, continue_conversation: bool | None = None, key: str | None = None
     ) -> Worker:

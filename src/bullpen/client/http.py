@@ -15,10 +15,10 @@ from urllib.parse import SplitResult, urlsplit
 
 from .. import clock
 from ..domain.errors import Invalid
+from ..intervals import intervals
 from .response import BrokenConnection, HttpResponse
 
 _CONNECT_SECONDS = 5.0
-_STALL_SECONDS = 30.0
 _KEEPALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}  # seconds, seconds, probes
 _MAX_IDLE_SECONDS = 4.0  # the server closes a connection that was idle for 5
 _CLOSE_SECONDS = 1.0
@@ -39,16 +39,15 @@ class OutgoingRequest(NamedTuple):
     target: str  # path and query, quoted
     headers: Mapping[str, str]
     body: bytes | None = None
-    stall_seconds: float | None = None  # without a byte until the request fails; None: the pool's value
+    stall_seconds: float | None = None  # without a byte until the request fails; None: the usual time
 
 
 class ConnectionPool:
     """Persistent connections to one server, opened when they are needed. `context` is for https."""
 
-    def __init__(self, url: str, context: SSLContext | None, *, stall_seconds: float | None = None) -> None:
+    def __init__(self, url: str, context: SSLContext | None) -> None:
         self._url = urlsplit(url)
         self._context = context
-        self._stall_seconds = _STALL_SECONDS if stall_seconds is None else stall_seconds
         self._slots = asyncio.Semaphore(_MAX_CONNECTIONS)
         self._idle: list[_Connection] = []
         self._closed = False
@@ -67,7 +66,7 @@ class ConnectionPool:
         async with self._slots:
             connection = self._take_idle() or await self._open()
             try:
-                stall = self._stall_seconds if request.stall_seconds is None else request.stall_seconds
+                stall = intervals().stall if request.stall_seconds is None else request.stall_seconds
                 response = await connection.send(head + (request.body or b""), stall)
                 yield response
             except BaseException:

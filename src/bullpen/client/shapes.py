@@ -214,6 +214,7 @@ class Worktree(ServerShape, frozen=True, kw_only=True):
     branch: str | None = None
     is_main: bool = False
     dirty: bool | None = None
+    changes: tuple[str, ...] = ()
     ahead: int | None = None
     behind: int | None = None
     problem: str | None = None

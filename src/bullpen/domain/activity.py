@@ -2,10 +2,10 @@
 
 from msgspec import Struct
 
+from ..intervals import intervals
 from .screen_patterns import JudgedActivity, ScreenPatterns
 from .states import Activity
 
-SETTLE_SECONDS = 0.3  # a new activity must hold this long: programs draw a screen in several pieces
 BELL_SILENCE_SECONDS = 0.5  # a bell asks for a user after this silence; sooner it belongs to the output
 ECHO_SECONDS = 1.0  # output this soon after typing may be an echo of the typed text
 
@@ -55,7 +55,7 @@ def seconds_to_next_check(evidence: ActivityEvidence, signs: ScreenPatterns, in_
 
 def required_stability(verdict: JudgedActivity, signs: ScreenPatterns, in_turn: bool) -> float:
     """Return for how many seconds a judgement must stay the same before it becomes an event."""
-    return signs.settle if in_turn and verdict.activity is Activity.IDLE else SETTLE_SECONDS
+    return signs.settle if in_turn and verdict.activity is Activity.IDLE else intervals().screen_settle
 
 
 def _may_fall_silent(evidence: ActivityEvidence) -> bool:

@@ -15,6 +15,7 @@ from .events import (
     Draft,
     SessionChanged,
     SessionEnd,
+    SessionReopened,
     WorkerExited,
     WorkerFailed,
     WorkerSpawning,
@@ -62,7 +63,7 @@ def add_worker(snapshot: Snapshot, order: AddWorker) -> Draft:
         role = check_text("role", order.role, MAX_ROLE_LENGTH)
         if holder := snapshot.worker_in_role(role):
             if holder.type != order.type:
-                raise Conflict(f"the role {role} belongs to a {holder.type}")
+                raise Conflict(f"the role {role} belongs to a worker of type {holder.type}")
             return restart_worker(snapshot, holder.id, order.cols, order.rows)
     else:
         role = free_role(snapshot, name.lower())
@@ -95,16 +96,18 @@ def restart_worker(
     *,
     automatic: bool = False,
 ) -> Draft:
-    """Return the draft that starts the next run of a worker that failed or exited.
+    """Return the draft that starts the next run of a worker that ended and whose role is free.
 
     `automatic`: no user ordered the restart. An agent continues its conversation.
     """
     require_active(snapshot)
     worker = snapshot.worker(worker_id)
-    if worker.state not in (WorkerState.EXITED, WorkerState.FAILED):
+    if worker.alive:
         raise Conflict(
             f"the worker in role {worker.role} is {worker.state}; only one that ended can be restarted"
         )
+    if snapshot.worker_in_role(worker.role) not in (None, worker):
+        raise Conflict(f"another worker has taken the role {worker.role}, so this one cannot be restarted")
     fact = WorkerSpawning(
         worker_type=worker.type,
         name=worker.name,
@@ -151,6 +154,11 @@ def end_session(
     require_active(snapshot)
     drafts = _termination_drafts(snapshot, [w for w in snapshot.workers.values() if w.alive], reason)
     return [*drafts, Draft(SessionEnd(status=status, reason=reason, detail=detail))]
+
+
+def reopen_session(snapshot: Snapshot) -> list[Draft]:
+    """Return the draft that makes an ended session active again; none if it is active."""
+    return [] if snapshot.status is SessionStatus.ACTIVE else [Draft(SessionReopened())]
 
 
 def change_session(snapshot: Snapshot, title: str | None, on_last_disconnect: str | None) -> list[Draft]:

@@ -74,6 +74,10 @@ class SessionEnd(Fact, frozen=True, kw_only=True):
     detail: str | None = None
 
 
+class SessionReopened(Fact, frozen=True, kw_only=True):
+    """A user continues a session that had ended; its workers can be started again."""
+
+
 class WorkerSpawning(Fact, frozen=True, kw_only=True):
     """A run of a worker begins. The first run creates the worker, later runs restart it."""
 
@@ -127,7 +131,7 @@ class WorkerFailed(Fact, frozen=True, kw_only=True):
 
 
 class WorkerTerminated(Fact, frozen=True, kw_only=True):
-    """A user or a rule ended the worker. Its role is free and it never runs again."""
+    """A user or a rule ended the worker. It can be restarted until another worker takes its role."""
 
     reason: str
 

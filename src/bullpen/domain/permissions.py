@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from .conversation import Permission, Question
 from .conversation_state import OpenPermission
 from .errors import Conflict, Invalid, NotFound
+from .forms import check_answer
 from .snapshot import Snapshot
 
 ACTIONS = {"accept": "accepted", "decline": "declined", "cancel": "cancelled"}
@@ -37,12 +38,14 @@ def answer_question(
 ) -> tuple[str, Question]:
     """Return the id of the worker that asked and the fact with the answer.
 
-    Raise NotFound or Conflict if the question is not open.
+    Raise NotFound or Conflict if the question is not open, Invalid if the content does not fit its form.
     """
     if action not in ACTIONS:
         raise Invalid(f"a question is answered with one of {', '.join(ACTIONS)}, not {action}")
     for worker_id, conversation in snapshot.conversations.items():
         if open := conversation.questions.get(question_id):
+            if action == "accept":
+                check_answer(open.fact.schema, content or {})
             answer = content if action == "accept" else None
             return worker_id, replace(open.fact, status=ACTIONS[action], answer=answer, by=by)
     raise _not_open_error(snapshot, "question", question_id)

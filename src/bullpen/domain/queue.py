@@ -199,7 +199,7 @@ def enqueue(queue: Queue, added: QueueAdded) -> Draft:
     if not queue.settings.enabled:
         raise Conflict("the queue of this session is turned off")
     if len(queue.items) >= queue.settings.max_size:
-        raise QueueFull(f"the queue holds {queue.settings.max_size} messages already; try again later")
+        raise QueueFull(f"the queue is full, its limit is {queue.settings.max_size}; try again later")
     if any(item.id == added.id for item in queue.items):
         raise Conflict(f"a message {added.id} waits in the queue already")
     return Draft(added)

@@ -18,6 +18,7 @@ from .events import (
     Fact,
     SessionChanged,
     SessionEnd,
+    SessionReopened,
     SessionStart,
     WorkerActivity,
     WorkerCommand,
@@ -204,10 +205,8 @@ def _apply(snapshot: Snapshot, event: Event) -> Snapshot:
                 title=snapshot.title if fact.title is None else fact.title,
                 on_last_disconnect=fact.on_last_disconnect or snapshot.on_last_disconnect,
             )
-        case SessionEnd() as fact:
-            metadata = snapshot.metadata | {"reason": fact.reason}
-            status = next_status(snapshot.status, fact)
-            return replace(snapshot, status=status, end_reason=fact.reason, metadata=metadata)
+        case SessionEnd() | SessionReopened() as fact:
+            return _with_status(snapshot, fact)
         case WorkerSpawning() as fact if event.worker_id not in snapshot.workers:
             return _with_worker(snapshot, _first_run(event, fact), event)
         case _ if event.worker_id is not None:
@@ -216,6 +215,16 @@ def _apply(snapshot: Snapshot, event: Event) -> Snapshot:
         case fact:
             queue = fold_queue(snapshot.queue, fact, event.timestamp)
             return snapshot if queue is snapshot.queue else replace(snapshot, queue=queue)
+
+
+def _with_status(snapshot: Snapshot, fact: SessionEnd | SessionReopened) -> Snapshot:
+    """Return the snapshot after the session has ended or was reopened."""
+    status = next_status(snapshot.status, fact)
+    metadata = {key: value for key, value in snapshot.metadata.items() if key != "reason"}
+    reason = fact.reason if isinstance(fact, SessionEnd) else None
+    if reason is not None:
+        metadata["reason"] = reason
+    return replace(snapshot, status=status, end_reason=reason, metadata=metadata)
 
 
 def _with_worker(snapshot: Snapshot, worker: Worker, event: Event) -> Snapshot:

@@ -9,6 +9,7 @@ from .errors import Conflict
 from .events import (
     Fact,
     SessionEnd,
+    SessionReopened,
     WorkerExited,
     WorkerFailed,
     WorkerReady,
@@ -56,9 +57,9 @@ SESSION: dict[SessionStatus, dict[type[Fact], frozenset[SessionStatus]]] = {
     SessionStatus.ACTIVE: {
         SessionEnd: frozenset({SessionStatus.COMPLETED, SessionStatus.CANCELLED, SessionStatus.ERROR})
     },
-    SessionStatus.COMPLETED: {},
-    SessionStatus.CANCELLED: {},
-    SessionStatus.ERROR: {},
+    SessionStatus.COMPLETED: {SessionReopened: frozenset({SessionStatus.ACTIVE})},
+    SessionStatus.CANCELLED: {SessionReopened: frozenset({SessionStatus.ACTIVE})},
+    SessionStatus.ERROR: {SessionReopened: frozenset({SessionStatus.ACTIVE})},
 }
 
 WORKER: dict[WorkerState, dict[type[Fact], WorkerState]] = {
@@ -74,7 +75,7 @@ WORKER: dict[WorkerState, dict[type[Fact], WorkerState]] = {
     },
     WorkerState.EXITED: {WorkerSpawning: WorkerState.SPAWNING, WorkerTerminated: WorkerState.TERMINATED},
     WorkerState.FAILED: {WorkerSpawning: WorkerState.SPAWNING, WorkerTerminated: WorkerState.TERMINATED},
-    WorkerState.TERMINATED: {},
+    WorkerState.TERMINATED: {WorkerSpawning: WorkerState.SPAWNING},
 }
 
 
@@ -86,12 +87,12 @@ def next_state(state: WorkerState, fact: Fact) -> WorkerState:
         raise Conflict(f"a worker that is {state} cannot take {fact.type}") from None
 
 
-def next_status(status: SessionStatus, fact: SessionEnd) -> SessionStatus:
+def next_status(status: SessionStatus, fact: SessionEnd | SessionReopened) -> SessionStatus:
     """Return the status of a session after the fact; raise Conflict if the table has no such step."""
-    allowed = SESSION[status].get(type(fact), frozenset())
-    if fact.status not in allowed:
-        raise Conflict(f"a session that is {status} cannot become {fact.status}")
-    return SessionStatus(fact.status)
+    wanted = fact.status if isinstance(fact, SessionEnd) else SessionStatus.ACTIVE
+    if wanted not in SESSION[status].get(type(fact), frozenset()):
+        raise Conflict(f"a session that is {status} cannot become {wanted}")
+    return SessionStatus(wanted)
 
 
 def panel_status(state: WorkerState | None, activity: Activity) -> str:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing, suppress
 from pathlib import Path
 from threading import Event
 
@@ -31,11 +32,31 @@ async def watch_work_tree(
     refs = git_dirs.common_dir / "refs" / "heads"
     if refs.is_dir() and not refs.is_relative_to(git_dirs.work_tree):
         paths.append(refs)
-    async for _ in watch(paths, lambda path: _matters(git_dirs, Path(path)) and is_watched(path)):
+    async for _ in _watch(paths, lambda path: _matters(git_dirs, Path(path)) and is_watched(path)):
         yield
 
 
-async def watch(
+async def watch_directory(directory: Path) -> AsyncGenerator[None]:
+    """Yield each time that an entry of a directory has changed; end when the directory is gone.
+
+    It also yields once at the start, since changes before the watch began are not seen.
+    """
+    is_gone = Event()
+
+    def matters(path: str) -> bool:
+        if path == str(directory):  # it was moved or removed, and a new one may have its name
+            is_gone.set()
+        return True
+
+    with suppress(FileNotFoundError):  # it was removed before the watch began
+        async with aclosing(_watch([directory], matters, recursive=False)) as changes:
+            async for _ in changes:
+                yield
+                if is_gone.is_set():
+                    return
+
+
+async def _watch(
     paths: list[Path], matters: Callable[[str], bool], *, recursive: bool = True
 ) -> AsyncGenerator[None]:
     """Yield each time that a path for which `matters` is true has changed below `paths`, which must exist.

@@ -239,8 +239,14 @@ class SpoolReader:
     def offset_at(self, time: int) -> int | None:
         """Return the offset of the first output at or after a time in ns, or None if there is none."""
         segments = self._segments()
-        first = bisect_left(segments, time, key=lambda start: self._first_at(start, -NO_LIMIT)[1])
-        for start in segments[max(0, first - 1) : first + 1]:
+
+        def begin(number: int) -> int:
+            # A power failure can leave an index empty: the time of its segment is then that of the next one.
+            times = (self._first_at(start, -NO_LIMIT)[1] for start in segments[number:])
+            return next((at for at in times if at >= 0), NO_LIMIT)
+
+        first = bisect_left(range(len(segments)), time, key=begin)
+        for start in segments[max(0, first - 1) :]:
             offset, at = self._first_at(start, time)
             if at >= time:
                 return offset

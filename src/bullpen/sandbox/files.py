@@ -117,6 +117,18 @@ class WorkspaceFiles:
         ):
             return os.fstat(fd).st_size
 
+    def nearest_directory(self, path: str) -> str:
+        """Return the real directory of a file that may not exist, or the nearest one above it that exists.
+
+        Protected directories and links out of the workspace count as missing.
+        """
+        relative = relative_path(self.root, path)
+        with self.opened() as top, _translated_errors(path):
+            found = (self._find_directory(top, str(parent)) for parent in PurePosixPath(relative).parents)
+            if directory := next(filter(None, found), None):
+                return directory
+        raise _protected(path)
+
     def has_file(self, path: str) -> bool:
         """Tell whether a path names a regular file that the caller may read."""
         try:
@@ -208,6 +220,18 @@ class WorkspaceFiles:
         finally:
             os.close(fd)
 
+    def _find_directory(self, top: int, relative: str) -> str | None:
+        """Return the real path of a directory below the workspace; None if there is none that may be read."""
+        try:
+            with self.opening(top, relative, _DIRECTORY) as fd:
+                return os.readlink(f"/proc/self/fd/{fd}")
+        except Forbidden:
+            return None
+        except OSError as error:
+            if error.errno in _UNREACHABLE:
+                return None
+            raise
+
     @contextmanager
     def _file(self, top: int, relative: str) -> Iterator[int]:
         """Open a regular file below the workspace for the duration of the block; refuse anything else."""
@@ -295,7 +319,7 @@ def open_beneath(top: int, relative: str, flags: int, mode: int = 0) -> int:
 
 def walk_beneath(top: int, relative: str, flags: int, mode: int = 0) -> int:
     """Open a path below the directory `top` without openat2; any link or `..` in it is an OSError."""
-    *directories, name = PurePosixPath(relative).parts
+    *directories, name = PurePosixPath(relative).parts or (".",)
     if ".." in (*directories, name):
         raise OSError(errno.EXDEV, "the path leads up", relative)
     current = os.dup(top)

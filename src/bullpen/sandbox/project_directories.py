@@ -60,8 +60,8 @@ def complete_path(roots: WorkspaceRoots, text: str) -> DirectoryChoices:
     """
     if not text and roots.is_fixed:
         return DirectoryChoices(directories=[_choice(roots, Path(root.path)) for root in roots.all])
-    path = "~/" if text == "~" else text if text.startswith(("/", "~")) else f"~/{text}"
-    above, _, start = path.rpartition("/")
+    prefix = "~/" if text == "~" else text if text.startswith(("/", "~")) else f"~/{text}"
+    above, _, start = prefix.rpartition("/")
     directory = real_path(above or "/")
     if not roots.may_browse(directory):
         raise roots.refusal(text, directory)

@@ -83,6 +83,15 @@ class ProtectedPlaces:
         """Tell by its name whether a real path is in a place, for what cannot be opened: it may be gone."""
         return self._own.is_below(path) or (not secrets and self._secret.is_below(path))
 
+    def overlaps(self, path: Path) -> bool:
+        """Tell whether a real path is, contains or lies in a place of Bullpen; the path may not exist yet."""
+        existing = next(each for each in (path, *path.parents) if os.path.exists(each))
+        fd = os.open(existing, os.O_PATH | os.O_CLOEXEC)
+        try:
+            return self.refuses(fd, secrets=True) or (existing == path and self._own.is_inside(fd))
+        finally:
+            os.close(fd)
+
     def places_below(self, directory: str) -> list[str]:
         """Return the real paths of all places in a directory, relative to it."""
         paths = (*self._own.real_paths, *self._secret.real_paths)
@@ -128,6 +137,11 @@ class _PathSet:
         may_hide = _has_more_names(chain[0]) or _mount(fd) not in same_device
         return bool(same_device) and may_hide and not inodes.isdisjoint(self._inodes_below(chain[:1]))
 
+    def is_inside(self, directory: int) -> bool:
+        """Return whether one of the places is inside an opened directory."""
+        inode = _inode(os.fstat(directory))
+        return any(inode in map(_inode, _chain(place)) for place in self._opened())
+
     def is_below(self, path: str) -> bool:
         """Return whether a real path is one of the places or below one."""
         return any(path == place or path.startswith(f"{place}/") for place in self.real_paths)
@@ -141,7 +155,10 @@ class _PathSet:
 
     def _mounts(self) -> dict[Inode, int]:
         """Return the places that exist now, each with the mount that it is reached through."""
-        found = {}
+        return {_inode(os.fstat(place)): _mount(place) for place in self._opened()}
+
+    def _opened(self) -> Iterator[int]:
+        """Yield a descriptor of each place that exists now."""
         for path in self._paths:
             try:
                 place = os.open(path, os.O_PATH | os.O_CLOEXEC)
@@ -149,10 +166,9 @@ class _PathSet:
                 _require_absent(error)
                 continue
             try:
-                found[_inode(os.fstat(place))] = _mount(place)
+                yield place
             finally:
                 os.close(place)
-        return found
 
     def _inodes_below(self, files: Iterable[os.stat_result]) -> frozenset[Inode]:
         """Return the inodes of everything in the places, read after each of the files got its last name.

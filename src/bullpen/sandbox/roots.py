@@ -141,9 +141,22 @@ class WorkspaceRoots:
         if self.protected.refuses(fd, secrets=True):
             raise _protected(path)
 
+    def require_movable(self, path: Path) -> None:
+        """Raise Forbidden if a directory must not be moved or removed because of Bullpen's data.
+
+        The directory may be missing: then it must not be made.
+        """
+        try:
+            overlaps = self.protected.overlaps(Path(os.path.realpath(path)))
+        except OSError as error:
+            raise explain(error) or Invalid(f"{path}: {error.strerror}") from None
+        if overlaps:
+            log.warning("security: a worktree in or around a protected directory", path=str(path))
+            raise Forbidden(f"{path} is, contains or lies in a directory that belongs to Bullpen")
+
     def is_watched(self, path: str) -> bool:
         """Tell whether a change at a path is reported; changes in Bullpen's own places are not."""
-        return not self.protected.is_below(path)
+        return not self.protected.is_below(os.path.realpath(path))  # a watch follows links
 
     # Changes
 

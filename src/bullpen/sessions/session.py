@@ -101,7 +101,10 @@ class Session:
 
     async def restart_worker(self, worker_id: str, answer: PendingAnswer[Snapshot] | None = None) -> Worker:
         """Start the next run of a worker that ended. An agent continues its conversation."""
-        is_agent = self.snapshot.worker(worker_id).type == "agent"
+        worker = self.snapshot.worker(worker_id)
+        if worker.state is WorkerState.TERMINATED:
+            await self.wait_until_stopped([worker_id])  # its end is stored before its process has ended
+        is_agent = worker.type == "agent"
         return await self._spawn(
             lambda snapshot: [commands.restart_worker(snapshot, worker_id)], answer, is_agent=is_agent
         )
@@ -184,6 +187,10 @@ class Session:
         """Store the end of the session; the processes of its workers are stopped in the background."""
         await self._commit_end(lambda snapshot: commands.end_session(snapshot, status, reason), answer)
 
+    async def reopen(self, answer: PendingAnswer[Snapshot] | None = None) -> None:
+        """Make an ended session active again. It starts no worker; each can be restarted."""
+        await self._commit_drafts(commands.reopen_session, answer)
+
     async def wait_until_stopped(self, worker_ids: Sequence[str] | None = None) -> None:
         """Wait until the processes of these workers (default: all) have ended; their end must be stored."""
         await self._running.stop(worker_ids)
@@ -201,7 +208,7 @@ class Session:
         worker = self.snapshot.worker(worker_id)
         latest = self._running.latest(worker)
         if not isinstance(latest, TerminalWorker):
-            raise Conflict(f"the worker in role {worker.role} is a {worker.type}, not a terminal")
+            raise Conflict(f"the worker in role {worker.role} has no terminal, its type is {worker.type}")
         return latest
 
     def close(self) -> None:

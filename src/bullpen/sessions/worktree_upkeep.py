@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import TypeVar
 
 import structlog
@@ -23,14 +24,20 @@ FindRepository = Callable[[str], Awaitable[GitDirectories]]
 
 
 async def recover(
-    pending_worktrees: PendingWorktrees, trash: WorktreeTrash, find_repository: FindRepository
+    pending_worktrees: PendingWorktrees,
+    trash: WorktreeTrash,
+    find_repository: FindRepository,
+    require_movable: Callable[[Path], None],
 ) -> None:
-    """Undo or finish what the previous server process was doing; failures are retried at the next start."""
+    """Undo or finish what the previous server process was doing; failures are retried at the next start.
+
+    `require_movable` raises Forbidden for a directory that must not be removed.
+    """
     for pending in pending_worktrees.list():
         await _try(
             "an incomplete worktree could not be removed",
             pending,
-            lambda item: _recover_pending(item, pending_worktrees, find_repository),
+            lambda item: _recover_pending(item, pending_worktrees, find_repository, require_movable),
         )
     trash.remove_empty_entries()
     for trashed in trash.list():
@@ -63,10 +70,14 @@ async def _try(problem: str, item: T, work: Callable[[T], Awaitable[None]]) -> N
 
 
 async def _recover_pending(
-    pending: PendingWorktree, pending_worktrees: PendingWorktrees, find_repository: FindRepository
+    pending: PendingWorktree,
+    pending_worktrees: PendingWorktrees,
+    find_repository: FindRepository,
+    require_movable: Callable[[Path], None],
 ) -> None:
     """Remove an incomplete worktree; keep the record of a complete one while its request may be repeated."""
     if not pending.done:
+        require_movable(Path(pending.path))
         await remove_incomplete_worktree(await find_repository(pending.repo_id), pending)
         log.warning("an incomplete worktree was removed", name=pending.name, path=pending.path)
     elif pending.begun_at > clock.now_ms() - REPEAT_MS:

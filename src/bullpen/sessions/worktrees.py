@@ -228,6 +228,7 @@ class RepositoryWorktrees:
         The record is written once the target is known to be free, so that a repeated request finds its
         result.
         """
+        self._roots.require_movable(Path(trashed.path))
         await self.trash.require_restorable(git_dirs, trashed)
         pending = PendingWorktree(
             id=new_id(),
@@ -255,7 +256,9 @@ class RepositoryWorktrees:
     async def recover(self) -> None:
         """Undo or finish what the previous server process was doing; every change waits for this."""
         try:
-            await upkeep.recover(self._pending, self.trash, self._git_directories)
+            await upkeep.recover(
+                self._pending, self.trash, self._git_directories, self._roots.require_movable
+            )
         finally:
             self._recovered.set()
 
@@ -302,6 +305,7 @@ class RepositoryWorktrees:
         if not self._roots.contains(real) or git_dirs.work_tree.is_relative_to(real):
             log.warning("security: a worktree names a directory that it must not use", path=str(real))
             raise Forbidden(f"{worktree.path} cannot be a worktree of {git_dirs.work_tree}")
+        self._roots.require_movable(real)
         pointer = worktree.path / ".git"
         if worktree.path.exists() and not (pointer.is_file() and not pointer.is_symlink()):
             raise Conflict(f"{worktree.path} has no .git file, so it is not a worktree; nothing was removed")

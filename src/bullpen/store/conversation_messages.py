@@ -7,7 +7,7 @@ from msgspec import UNSET, Struct
 
 from ..domain.conversation import AgentMessage, Plan, ToolCall, ToolCallUpdate, TurnEnd, UserPrompt
 from ..domain.conversation_state import Conversation
-from ..domain.events import Error, Fact, SessionEnd, WorkerFailed
+from ..domain.events import Error, Fact, SessionEnd, SessionReopened, WorkerFailed
 from ..domain.reasons import session_end_text
 from ..domain.tool_calls import FINISHED, Tools, merge_tool_call, with_tool_call
 from .append import Append
@@ -79,6 +79,7 @@ _MESSAGES: dict[type[Fact], Callable[[Any], Message | None]] = {
     Plan: _plan,
     TurnEnd: _turn_end,
     SessionEnd: lambda fact: _notice(fact.detail or session_end_text(fact.status, fact.reason)),
+    SessionReopened: lambda _: _notice("the session is continued"),
     WorkerFailed: lambda fact: _notice(f"the worker failed: {fact.error}"),
     Error: lambda fact: _notice(fact.message),
 }

@@ -11,16 +11,15 @@ from sqlalchemy.engine import URL
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 
 from ..domain.errors import Invalid, StorageFull, Unavailable
+from ..intervals import intervals
 
 DRIVERS = ("sqlite", "postgresql+psycopg")
 READERS = 2
-BUSY_TIMEOUT_SECONDS = 5  # a statement waits this long for a lock that another process holds
 
 _PRAGMAS = (
     "PRAGMA journal_mode=WAL",
     "PRAGMA synchronous=FULL",
     "PRAGMA foreign_keys=ON",
-    f"PRAGMA busy_timeout={BUSY_TIMEOUT_SECONDS * 1000}",
     "PRAGMA journal_size_limit=67108864",  # a long reader may let the WAL grow; it shrinks again afterwards
 )
 
@@ -169,7 +168,7 @@ def temporary_error(error: DBAPIError, database: URL, reading: bool = False) -> 
     if is_lock_timeout(error):
         name = Path(database.database or "").name
         return Unavailable(
-            f"another process has kept the database {name} locked for more than {BUSY_TIMEOUT_SECONDS} "
+            f"another process has kept the database {name} locked for more than {intervals().lock_wait:g} "
             "seconds; try again when it has released the lock"
         )
     if isinstance(error.orig, sqlite3.Error) or getattr(error.orig, "sqlstate", None) == _FULL_POSTGRESQL:
@@ -211,7 +210,7 @@ def _sqlite_engine(parts: URL, connections: int, begin: str, *pragmas: str) -> E
     def set_up(connection: Any, _record: Any) -> None:
         # Python's own transaction handling begins late and never with IMMEDIATE.
         connection.isolation_level = None
-        for pragma in (*_PRAGMAS, *pragmas):
+        for pragma in (*_PRAGMAS, f"PRAGMA busy_timeout={intervals().lock_wait * 1000:.0f}", *pragmas):
             connection.execute(pragma)
 
     @event.listens_for(engine, "begin")

@@ -17,6 +17,7 @@ from ..domain.events import (
     Error,
     Event,
     SessionEnd,
+    SessionReopened,
     SessionStart,
     WorkerExited,
     WorkerFailed,
@@ -107,6 +108,8 @@ def _event_paragraph(event: Event) -> str:  # noqa: PLR0911 (a table)
             return f"> **{event.role} failed**: {_one_line(fact.error)}"
         case SessionEnd() as fact:
             return f"> {fact.status} ({_one_line(end_reason_text(fact.reason))}), {iso_time(event.timestamp)}"
+        case SessionReopened():
+            return f"> continued, {iso_time(event.timestamp)}"
     return ""
 
 

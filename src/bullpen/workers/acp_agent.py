@@ -15,11 +15,12 @@ from ..domain.errors import BullpenError, Unavailable
 from ..domain.events import WorkerExited, WorkerFailed
 from ..domain.snapshot import Worker
 from ..domain.states import WorkerState
+from ..intervals import intervals
 from ..log.log import Change, SessionLog
 from . import acp_terminals
 from .agent_reader import AgentReader
 from .agent_run import AgentRun
-from .children import STOP_TIMEOUT, ChildEnd, ChildHandle, ChildSpec
+from .children import ChildEnd, ChildHandle, ChildSpec
 from .conversation_change import ConversationChange
 from .outbox_sender import OutboxSender
 from .restarts import plan_restart
@@ -27,7 +28,7 @@ from .worker_services import WorkerServices
 
 log = structlog.get_logger()
 
-GRACE_SECONDS = 1.0  # for an agent to end by itself when its input ends
+GRACE_SHARE = 0.2  # of the time to stop, for an agent to end by itself when its input ends
 STDERR_TAIL_BYTES = 4 << 10
 MAX_QUOTE_LENGTH = 200  # characters of the last line of stderr that an error quotes
 
@@ -70,20 +71,21 @@ class AcpAgent:
         """End the agent and the processes it left behind. The caller has recorded the end."""
         if self._child is None:
             return
+        grace = intervals().stop * GRACE_SHARE
         try:
-            await self._ask_to_end(self._child)
+            await self._ask_to_end(self._child, grace)
         except Exception as error:  # it is stopped all the same
             log.error("an agent could not be asked to end", worker=self.worker.id, exc_info=error)
-        await self._child.stop(STOP_TIMEOUT - GRACE_SECONDS)
+        await self._child.stop(intervals().stop - grace)
 
-    async def _ask_to_end(self, child: ChildHandle) -> None:
+    async def _ask_to_end(self, child: ChildHandle, grace: float) -> None:
         """Send the agent what is in its outbox, close its input, and give it time to end by itself."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(GRACE_SECONDS):
+            async with asyncio.timeout(grace):
                 await OutboxSender(self._run.log, self._services.store, child).flush()
         if self._definition is None or self._definition.quirks.ends_on_eof:
             await child.close_input()
-            await asyncio.wait([child.ended], timeout=GRACE_SECONDS)
+            await asyncio.wait([child.ended], timeout=grace)
 
     async def _start_or_adopt(self) -> tuple[ChildHandle, AgentDefinition] | None:
         """Return the child and the agent's definition, or None after recording why it cannot run."""
@@ -196,9 +198,9 @@ def _failure(ended: ChildEnd, stderr: str | None) -> WorkerFailed:
     if ended.lost:
         error = "keeper lost"
     elif ended.signal is not None:
-        error = f"it was ended by {ended.signal}"
+        error = f"it was ended by signal {ended.signal}"
     else:
-        error = f"it ended with exit code {ended.code}"
+        error = f"it crashed (exit code {ended.code})"
     error = _with_last_line(error, stderr)
     return WorkerFailed(error=error, exit_code=ended.code, signal=ended.signal, stderr=stderr)
 

@@ -18,6 +18,7 @@ import structlog
 
 from ..domain.errors import BullpenError, Conflict, RemoteFault, Unavailable
 from ..domain.failures import FAILURES, explain
+from ..intervals import intervals
 from ..keeper.client import ChildKey, ExitRecord, Keeper, KeeperFault, KeeperLost, Keepers
 from ..keeper.marker import find_marked, marker
 from ..log.recording import Recording
@@ -29,7 +30,6 @@ SCREEN_WRITER = "screen"  # writer name of the terminal emulator
 ACP_WRITER = "acp"  # writer name of the ACP worker
 RETRY_SECONDS = 0.1  # until a request that the keeper could not perform is sent again
 _MAX_SEARCHES = 3  # for processes that a child left behind
-STOP_TIMEOUT = 5.0  # seconds from asking a child to end to killing it
 
 
 class ChildEnd(NamedTuple):
@@ -114,7 +114,7 @@ class ChildHandle:
         with suppress(Conflict, RemoteFault):
             await _translate_errors(self._keeper.ack_exit(self.worker_id, self.run))
 
-    async def stop(self, timeout: float = STOP_TIMEOUT) -> ChildEnd:
+    async def stop(self, timeout: float | None = None) -> ChildEnd:
         """Send HUP and TERM, after the timeout KILL, and kill the processes that it left behind.
 
         Its output is marked as consumed meanwhile: the server may no longer read it, and an agent whose
@@ -123,7 +123,7 @@ class ChildHandle:
         self.recording.watch(self._consume_all)
         self._consume_all()
         try:
-            return await self._terminate_or_kill(timeout)
+            return await self._terminate_or_kill(intervals().stop if timeout is None else timeout)
         finally:
             self.recording.unwatch(self._consume_all)
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from ..domain.documents import DocumentChanged
 from ..domain.errors import BullpenError, Invalid
 from ..domain.events import Fact
-from ..git.watch import watch
-from ..sandbox.files import relative_path
+from ..git.watch import watch_directory
+from ..sandbox.files import WorkspaceFiles
 from .file_watch_worker import FileWatchWorker
 
 MAX_DOCUMENT_BYTES = 1 << 20
@@ -21,18 +21,17 @@ class MarkdownWorker(FileWatchWorker):
 
     async def changes(self) -> AsyncGenerator[None]:
         """Yield after changes of the file's directory: editors replace a file rather than write into it."""
-        file = Path(self.worker.workspace, relative_path(self.worker.workspace, self._path))
         while True:
-            directory = _existing(file.parent)
-            async with aclosing(watch([directory], lambda _: True, recursive=False)) as changes:
+            directory = self._files.nearest_directory(self._path)
+            async with aclosing(watch_directory(Path(directory))) as changes:
                 async for _ in changes:
                     yield
-                    if directory != file.parent and file.parent.is_dir():
+                    if self._files.nearest_directory(self._path) != directory:
                         break
 
     async def read(self) -> Fact:
         """Return the document as a fact; if it cannot be read, with the reason as its note."""
-        files, path = self._services.files(self.worker.workspace), self._path
+        files, path = self._files, self._path
         try:
             if files.size_of(path) > MAX_DOCUMENT_BYTES:
                 return DocumentChanged(path=path, note=f"larger than {MAX_DOCUMENT_BYTES >> 20} MiB")
@@ -41,13 +40,12 @@ class MarkdownWorker(FileWatchWorker):
             return DocumentChanged(path=path, note=str(error))
 
     @property
+    def _files(self) -> WorkspaceFiles:
+        return self._services.files(self.worker.workspace)
+
+    @property
     def _path(self) -> str:
         """Return the path of the document; raise Invalid if the worker has none."""
         if not self.worker.file_path:
             raise Invalid("a document needs the path of its file (filePath)")
         return self.worker.file_path
-
-
-def _existing(directory: Path) -> Path:
-    """Return the directory, or the nearest existing one above it: the document may be created later."""
-    return next(path for path in (directory, *directory.parents) if path.is_dir())

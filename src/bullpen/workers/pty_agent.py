@@ -133,7 +133,7 @@ class PtyAgent(TerminalWorker):
         """Return a failure if the agent ended with an error or by a signal."""
         if ended.lost or (ended.code == 0 and ended.signal is None):
             return super()._end_fact(ended)
-        how = f"was ended by {ended.signal}" if ended.signal else f"ended with exit code {ended.code}"
+        how = f"was ended by signal {ended.signal}" if ended.signal else f"crashed (exit code {ended.code})"
         error = f"it {how}; its terminal shows why"
         return WorkerFailed(error=error, exit_code=ended.code, signal=ended.signal)
 

@@ -14,11 +14,10 @@ from ..domain.conversation_state import Turn
 from ..domain.screen_patterns import JudgedActivity, ScreenPatterns, read_screen
 from ..domain.snapshot import Worker
 from ..domain.states import Activity
+from ..intervals import intervals
 from ..log.recording import Recording
 from .output_activity import OutputActivity
 from .screen import ScreenView
-
-CHECK_INTERVAL = 0.25  # seconds between two readings of the screen
 
 ReadScreen = Callable[[], Awaitable[ScreenView]]
 ReadState = Callable[[], tuple[Worker, Turn | None]]
@@ -84,15 +83,16 @@ class ActivityWatch:
             while True:
                 self._woken.clear()
                 next_check = await self._check()
-                await asyncio.sleep(CHECK_INTERVAL)
+                await asyncio.sleep(intervals().screen_check)
                 await self._wait(next_check)
         finally:
             self._recording.unwatch(self._woken.set)
 
     async def _wait(self, seconds: float | None) -> None:
         """Wait for output, or for the rest of these seconds."""
+        rest = None if seconds is None else max(0.0, seconds - intervals().screen_check)
         try:
-            async with asyncio.timeout(None if seconds is None else max(0.0, seconds - CHECK_INTERVAL)):
+            async with asyncio.timeout(rest):
                 await self._woken.wait()
         except TimeoutError:
             return
@@ -116,7 +116,7 @@ class ActivityWatch:
         left = self._seconds_to_hold(verdict, turn)
         if left <= 0:
             await self._record(verdict, turn)
-        return max(left, CHECK_INTERVAL)
+        return max(left, intervals().screen_check)
 
     def _note_turn(self, turn: Turn | None) -> None:
         """When a new turn has begun, forget the agent's report and its call for attention from before."""

@@ -42,6 +42,7 @@ export interface Facts {
   session_end: SessionEnd
   session_imported: SessionImported
   session_info: SessionInfo
+  session_reopened: SessionReopened
   session_start: SessionStart
   tool_call: ToolCall
   tool_call_update: ToolCallUpdate
@@ -287,6 +288,8 @@ export interface SessionImported {
 export interface SessionInfo {
   info: Record<string, unknown>
 }
+
+export type SessionReopened = Record<string, never>
 
 export interface SessionStart {
   sessionType: string

@@ -49,9 +49,9 @@ export async function call<T>(method: Method, path: string, body?: unknown): Pro
 }
 
 /** Send a file as raw bytes; the server detects its type from the content. */
-export async function upload<T>(path: string, file: Blob): Promise<T> {
+export async function upload<T>(path: string, file: Blob, method: 'POST' | 'PUT' = 'POST'): Promise<T> {
   const headers = { ...credentialHeaders(), 'Idempotency-Key': randomId(), 'Content-Type': 'application/octet-stream' }
-  return fetchWithRetry(`/api${path}`, { method: 'POST', headers, credentials: 'same-origin', body: file }, parseAnswer<T>)
+  return fetchWithRetry(`/api${path}`, { method, headers, credentials: 'same-origin', body: file }, parseAnswer<T>)
 }
 
 /** Return the bytes of a path. Images need this too, because an <img> cannot send the secret. */

@@ -1,5 +1,5 @@
 /** The REST calls of this page, one function for each request. */
-import { call, download, postWhileClosing } from './http.ts'
+import { call, download, postWhileClosing, upload } from './http.ts'
 import type { Agents } from './types/agents.ts'
 import type { Clone } from './types/clones.ts'
 import type { Comments, Diff } from './types/diff.ts'
@@ -7,16 +7,18 @@ import type { DirectoryChoices, FoundRepositories } from './types/directories.ts
 import type { Events } from './types/events.ts'
 import type { Listing } from './types/files.ts'
 import type { LoginCode } from './types/login.ts'
-import type { Permissions } from './types/permissions.ts'
+import type { Imported } from './types/importing.ts'
+import type { Permissions, Rule, Rules } from './types/permissions.ts'
 import type { Ports } from './types/ports.ts'
 import type { Prompt } from './types/prompts.ts'
 import type { Branches, Repositories, Repository } from './types/repositories.ts'
 import type { Search } from './types/search.ts'
 import type { NewSession, Session, Sessions } from './types/sessions.ts'
 import type { Timeline } from './types/timeline.ts'
-import type { NewToken, NewTokenAnswer, Tokens } from './types/tokens.ts'
+import type { NewToken, NewTokenAnswer, ShareAnswer, Tokens } from './types/tokens.ts'
 import type { Usage } from './types/usage.ts'
 import type { NewWorker, Worker } from './types/workers.ts'
+import type { Worktree, Worktrees } from './types/worktrees.ts'
 
 export interface EventQuery {
   after?: number
@@ -48,9 +50,10 @@ export const rest = {
   createSession: (session: NewSession) => call<Session>('POST', '/sessions', session),
   editSession: (id: string, change: { title?: string; onLastDisconnect?: 'keep' | 'terminate' }) =>
     call<Session>('PATCH', sessionPath(id), change),
-  cancelSession: (id: string) => call<Session>('DELETE', sessionPath(id)),
   purgeSession: (id: string) => call<Session>('DELETE', `${sessionPath(id)}?purge=true`),
   completeSession: (id: string) => call<Session>('POST', `${sessionPath(id)}/complete`),
+  reopenSession: (id: string) => call<Session>('POST', `${sessionPath(id)}/reopen`),
+  archiveWhileClosing: (id: string) => postWhileClosing(`${sessionPath(id)}/complete`),
   leaveSession: (id: string) => postWhileClosing(`${sessionPath(id)}/leave`),
   events: (sessionId: string, query: EventQuery) => call<Events>('GET', paths.events(sessionId, query)),
   /** The time line of a session, or with `at` the state at one moment. */
@@ -99,6 +102,19 @@ export const rest = {
   addRepository: (directory: string) => call<Repository>('POST', '/repositories', { path: directory }),
   renameRepository: (id: string, name: string) => call<Repository>('PATCH', `/repositories/${encodeURIComponent(id)}`, { name }),
   removeRepository: (id: string) => call<void>('DELETE', `/repositories/${encodeURIComponent(id)}`),
+  worktrees: (repoId: string) => call<Worktrees>('GET', worktreesPath(repoId)),
+  /** Move a worktree to the trash. Without `force` the server refuses it if work would be lost, and names the work. */
+  removeWorktree: (repoId: string, name: string, force: boolean) =>
+    call<void>('DELETE', `${worktreesPath(repoId)}/${encodeURIComponent(name)}?force=${force}`),
+  restoreWorktree: (repoId: string, name: string, id: string) =>
+    call<Worktree>('POST', `${worktreesPath(repoId)}/${encodeURIComponent(name)}/restore`, { id }),
+  rules: () => call<Rules>('GET', '/rules'),
+  addRule: (rule: Omit<Rule, 'added'>) => call<Rule>('POST', '/rules', rule),
+  removeRule: (name: string) => call<void>('DELETE', `/rules/${encodeURIComponent(name)}`),
+  share: (sessionId: string, expiresIn: number) => call<ShareAnswer>('POST', `${sessionPath(sessionId)}/share`, { expiresIn }),
+  export: (sessionId: string, format: string, redact: boolean) => download(`${sessionPath(sessionId)}/export?format=${format}&redact=${redact}`),
+  importRecording: (sessionId: string, zip: Blob) => upload<Imported>(`/recordings/${encodeURIComponent(sessionId)}`, zip, 'PUT'),
+  importSessions: (sessions: unknown[]) => call<Imported>('POST', '/import', { sessions }),
   tokens: () => call<Tokens>('GET', '/tokens'),
   createToken: (token: NewToken) => call<NewTokenAnswer>('POST', '/tokens', token),
   removeToken: (id: string) => call<void>('DELETE', `/tokens/${encodeURIComponent(id)}`),
@@ -106,6 +122,10 @@ export const rest = {
 
 function sessionPath(sessionId: string): string {
   return `/sessions/${encodeURIComponent(sessionId)}`
+}
+
+function worktreesPath(repoId: string): string {
+  return `/repositories/${encodeURIComponent(repoId)}/worktrees`
 }
 
 /** Encode each part of a file path; only the slashes between the parts stay. */

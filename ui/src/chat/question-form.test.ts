@@ -25,6 +25,12 @@ test('sent values have the types of the schema, and empty fields are left out', 
   expect(contentOf(fieldsOf(SCHEMA), { name: 'Ada', age: '36', colour: '' })).toEqual({ name: 'Ada', age: 36, sure: false })
 })
 
+test('a choice is sent as the form has it', () => {
+  const fields = fieldsOf({ properties: { port: { type: 'integer', enum: [80, 443] }, share: { enum: ['on', true, null] } } })
+  expect(contentOf(fields, { port: '443', share: 'true' })).toEqual({ port: 443, share: true })
+  expect(contentOf(fields, { port: '', share: 'on' })).toEqual({ share: 'on' })
+})
+
 test('default values are sent unless the user changes them', () => {
   const fields = fieldsOf({ properties: { port: { type: 'integer', default: 80 }, host: { default: 'here' }, sure: { type: 'boolean', default: true }, odd: { default: [] } } })
   expect(fields.map(({ initial }) => initial)).toEqual(['80', 'here', true, ''])

@@ -4,7 +4,8 @@ export interface Field {
   name: string
   label: string
   kind: 'text' | 'number' | 'choice' | 'boolean'
-  choices: string[]
+  /** The values to choose from; the page shows each as text. */
+  choices: unknown[]
   required: boolean
   /** The value before the user changes it. */
   initial: string | boolean
@@ -20,7 +21,7 @@ export function fieldsOf(schema: unknown): Field[] {
     name,
     label: typeof property?.title === 'string' ? property.title : name,
     kind: fieldKind(property),
-    choices: Array.isArray(property?.enum) ? property.enum.map(String) : [],
+    choices: Array.isArray(property?.enum) ? property.enum : [],
     required: Array.isArray(required) && required.includes(name),
     initial: initialOf(property),
   }))
@@ -44,13 +45,14 @@ function initialOf(property: Record<string, unknown> | null): string | boolean {
   return typeof value === 'string' || typeof value === 'number' ? String(value) : ''
 }
 
-/** Return the answer to send: numbers as numbers, and no value for empty fields. */
+/** Return the answer to send: numbers and choices with their type, and no value for empty fields. */
 export function contentOf(fields: Field[], values: Values): Record<string, unknown> {
   const all = fields.map((field) => ({ field, value: values[field.name] ?? field.initial }))
   return Object.fromEntries(all.filter(({ value }) => value !== '').map(({ field, value }) => [field.name, valueOf(field, value)]))
 }
 
 function valueOf(field: Field, value: string | boolean): unknown {
+  if (field.kind === 'choice') return field.choices.find((choice) => String(choice) === value)
   return field.kind === 'number' ? Number(value) : value
 }
 

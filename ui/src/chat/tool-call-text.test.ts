@@ -63,6 +63,6 @@ test('only bitmap images are shown', () => {
 
 test('an answered permission names its device, or the reason why it ended without an answer', () => {
   expect(answeredBy('phone')).toBe('by phone')
-  expect(answeredBy('user_request')).toBe('ended by a person')
-  expect(answeredBy('idle_timeout')).toBe('ended: it was idle for too long')
+  expect(answeredBy('user_request')).toBe('because the agent was stopped')
+  expect(answeredBy('idle_timeout')).toBe('because it was idle for too long')
 })

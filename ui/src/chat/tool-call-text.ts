@@ -2,7 +2,7 @@
 import { deviceName } from '../parts/device-name.ts'
 import { shellQuote } from '../parts/shell-quote.ts'
 import type { ToolCall } from '../state/entries.ts'
-import { workerEndText, isEndReason } from '../state/reasons.ts'
+import { endReasonText, isEndedByUser, isEndReason } from '../state/reasons.ts'
 
 /** A change of one file. */
 export interface Change {
@@ -123,7 +123,8 @@ export function asText(value: unknown): string {
 
 /** Describe who answered a permission, or why it ended without an answer. */
 export function answeredBy(by: string): string {
-  return isEndReason(by) ? workerEndText(by) : `by ${deviceName(by)}`
+  if (isEndedByUser(by)) return 'because the agent was stopped'
+  return isEndReason(by) ? `because ${endReasonText(by)}` : `by ${deviceName(by)}`
 }
 
 function quoteArgument(word: unknown): string {

@@ -3,7 +3,7 @@ import type { IconName } from '../parts/icons.ts'
 import { isSafeWhileTyping, MAC, pressedKeys } from './keys.ts'
 import { hasKeys, keysText } from './shortcuts.ts'
 
-export type CommandGroup = 'Go to' | 'Session' | 'Worker' | 'View' | 'Help'
+export type CommandGroup = 'Go to' | 'Session' | 'Tabs' | 'View' | 'Help'
 
 export interface Command {
   id: string

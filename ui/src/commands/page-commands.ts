@@ -1,12 +1,15 @@
 /** Define the commands of the page. */
+import type { Session } from '../api/types/sessions.ts'
+import type { Worker } from '../api/types/workers.ts'
 import { panels } from '../panels/panels.ts'
 import { isNarrow } from '../parts/narrow.ts'
-import { askToEnd, askToPurge, leaveSession, closeTab } from '../sessions/actions.ts'
+import { askToDelete, closeTab, runsProgram } from '../sessions/actions.ts'
 import { newWorkerMenu } from '../sessions/menus.ts'
 import type { App } from '../state/app.ts'
 import { sortedByNeed } from '../state/attention.ts'
 import * as layout from '../state/layout.ts'
 import { SECTIONS, type Section } from '../state/route.ts'
+import { canStartAgain, tabWorkers } from '../state/tab-workers.ts'
 import { setTheme, theme } from '../state/theme.ts'
 import type { Command } from './commands.svelte.ts'
 
@@ -52,23 +55,29 @@ export const SECTION_NAMES: Record<Section, string> = {
   keys: 'Keys',
   notifications: 'Notifications',
   agents: 'Agents',
+  rules: 'Permission rules',
   repositories: 'Repositories',
+  worktrees: 'Worktrees',
+  shares: 'Share links',
   devices: 'Devices',
   tokens: 'Tokens',
+  transfer: 'Import and export',
 }
 
 function sessionCommands(app: App): Command[] {
-  const { page, view } = app
+  const { page, view, archiving } = app
   const here = () => page.session
   const isActive = () => page.session?.status === 'active'
   return [
     { id: 'session.new', title: 'New session', group: 'Session', icon: 'plus', keys: 'Alt+N', run: () => (view.overlay = 'new') },
     { id: 'session.rename', title: 'Rename session', group: 'Session', icon: 'edit', when: () => !!here(), run: () => (view.overlay = 'rename') },
     { id: 'session.replay', title: 'Replay this session', group: 'Session', icon: 'history', when: () => !!here(), run: () => ifDefined(here(), ({ id }) => page.show({ view: 'replay', sessionId: id })) },
-    { id: 'session.close', title: 'Leave this session', group: 'Session', icon: 'close', keys: 'Mod+Shift+X', when: () => !!here(), run: () => ifDefined(here(), (session) => leaveSession(app, session)) },
-    { id: 'session.complete', title: 'Complete session', group: 'Session', icon: 'check', when: isActive, run: () => ifDefined(here(), (session) => void page.complete(session)) },
-    { id: 'session.end', title: 'End session', group: 'Session', icon: 'stop', hint: 'kill cancel stop', when: isActive, run: () => ifDefined(here(), (session) => askToEnd(app, session)) },
-    { id: 'session.purge', title: 'Delete session for good', group: 'Session', icon: 'trash', when: () => !!here() && !isActive(), run: () => ifDefined(here(), (session) => askToPurge(app, session)) },
+    { id: 'session.share', title: 'Share session by a link', group: 'Session', icon: 'link', when: () => !!here(), run: () => (view.overlay = 'share') },
+    { id: 'session.export', title: 'Export session', group: 'Session', icon: 'download', hint: 'download recording markdown', when: () => !!here(), run: () => (view.overlay = 'export') },
+    { id: 'session.archive', title: 'Archive session', group: 'Session', icon: 'archive', keys: 'Mod+Shift+X', hint: 'end close complete kill', when: isActive, run: () => ifDefined(here(), (session) => archiving.begin(session)) },
+    { id: 'session.undo', title: 'Undo: do not archive the session', group: 'Session', icon: 'back', when: () => !!archiving.pending, run: () => archiving.undo() },
+    { id: 'session.continue', title: 'Continue archived session', group: 'Session', icon: 'play', hint: 'resume reopen', when: () => !!here() && !isActive(), run: () => ifDefined(here(), (session) => void page.continueSession(session)) },
+    { id: 'session.delete', title: 'Delete session permanently', group: 'Session', icon: 'trash', when: () => !!here() && !isActive(), run: () => ifDefined(here(), (session) => askToDelete(app, session)) },
   ]
 }
 
@@ -76,18 +85,22 @@ function workerCommands(app: App): Command[] {
   const { page, view, layouts } = app
   const here = () => page.session
   const change = (update: (before: layout.Layout) => layout.Layout) => ifDefined(here(), (session) => layouts.change(session, update))
-  const active = () => (page.session ? layouts.active(page.session) : undefined)
+  const active = (condition: (worker: Worker, session: Session) => boolean = () => true) => {
+    const [session, worker] = [page.session, page.session && layouts.active(page.session)]
+    return session && worker && condition(worker, session) ? worker : undefined
+  }
   const hasPanes = () => !!here() && !isNarrow()
   return [
-    { id: 'worker.new', title: 'New agent or terminal in this session', group: 'Worker', icon: 'plus', keys: 'Alt+T', when: () => page.session?.status === 'active', run: () => view.openPalette('New ') },
-    { id: 'worker.close', title: 'Close tab', group: 'Worker', icon: 'close', keys: 'Alt+W', when: () => !!active(), run: () => ifDefined(here(), (session) => ifDefined(active(), (worker) => closeTab(app, session, worker))) },
-    { id: 'worker.restart', title: 'Start again', group: 'Worker', icon: 'restart', when: () => active()?.state === 'exited' || active()?.state === 'failed', run: () => ifDefined(active(), (worker) => void page.restart(worker)) },
-    { id: 'worker.next', title: 'Next tab', group: 'Worker', icon: 'right', keys: 'Mod+]', when: () => !!active(), run: () => change((before) => stepTab(before, 1)) },
-    { id: 'worker.previous', title: 'Previous tab', group: 'Worker', icon: 'left', keys: 'Mod+[', when: () => !!active(), run: () => change((before) => stepTab(before, -1)) },
-    { id: 'pane.right', title: 'Split right', group: 'Worker', icon: 'splitRight', keys: 'Mod+D', when: hasPanes, run: () => change((before) => splitFocused(before, 'row')) },
-    { id: 'pane.down', title: 'Split down', group: 'Worker', icon: 'splitDown', keys: 'Mod+Shift+D', when: hasPanes, run: () => change((before) => splitFocused(before, 'column')) },
-    { id: 'pane.next', title: 'Next pane', group: 'Worker', icon: 'splitRight', keys: 'Mod+E', when: hasPanes, run: () => change(nextPane) },
-    { id: 'pane.close', title: 'Close pane', group: 'Worker', icon: 'close', when: hasPanes, run: () => change((before) => layout.closePane(before, before.focused)) },
+    { id: 'worker.new', title: 'New agent or terminal in this session', group: 'Tabs', icon: 'plus', keys: 'Alt+T', when: () => page.session?.status === 'active', run: () => view.openPalette('New ') },
+    { id: 'worker.close', title: 'Close tab', group: 'Tabs', icon: 'close', keys: 'Alt+W', when: () => !!active(), run: () => ifDefined(here(), (session) => ifDefined(active(), (worker) => closeTab(app, session, worker))) },
+    { id: 'worker.stop', title: 'Stop agent or terminal', group: 'Tabs', icon: 'stop', hint: 'kill end', when: () => !!active(runsProgram), run: () => ifDefined(active(), (worker) => void page.stop(worker)) },
+    { id: 'worker.restart', title: 'Start again', group: 'Tabs', icon: 'restart', when: () => !!active((worker, session) => session.status === 'active' && canStartAgain(session, worker)), run: () => ifDefined(active(), (worker) => void page.restart(worker)) },
+    { id: 'worker.next', title: 'Next tab', group: 'Tabs', icon: 'right', keys: 'Mod+]', when: () => !!active(), run: () => change((before) => stepTab(before, 1)) },
+    { id: 'worker.previous', title: 'Previous tab', group: 'Tabs', icon: 'left', keys: 'Mod+[', when: () => !!active(), run: () => change((before) => stepTab(before, -1)) },
+    { id: 'pane.right', title: 'Split right', group: 'Tabs', icon: 'splitRight', keys: 'Mod+D', when: hasPanes, run: () => change((before) => splitFocused(before, 'row')) },
+    { id: 'pane.down', title: 'Split down', group: 'Tabs', icon: 'splitDown', keys: 'Mod+Shift+D', when: hasPanes, run: () => change((before) => splitFocused(before, 'column')) },
+    { id: 'pane.next', title: 'Next pane', group: 'Tabs', icon: 'splitRight', keys: 'Mod+E', when: hasPanes, run: () => change(nextPane) },
+    { id: 'pane.close', title: 'Close pane', group: 'Tabs', icon: 'close', when: hasPanes, run: () => change((before) => layout.closePane(before, before.focused)) },
   ]
 }
 
@@ -120,10 +133,10 @@ function goToSessions({ page }: App): Command[] {
 
 function goToWorkers({ page, layouts }: App): Command[] {
   const { session } = page
-  return (session?.workers ?? []).filter((worker) => worker.state !== 'terminated').map((worker) => ({
+  return (session ? tabWorkers(session) : []).map((worker) => ({
     id: `worker:${worker.id}`,
     title: `Show ${worker.name}`,
-    group: 'Worker',
+    group: 'Tabs',
     icon: worker.type === 'agent' ? 'agent' : 'terminal',
     run: () => ifDefined(session, (here) => layouts.change(here, (before) => layout.show(before, worker.id))),
   }))
@@ -133,7 +146,7 @@ function startCommands(app: App): Command[] {
   const { session } = app.page
   if (session?.status !== 'active') return []
   const [start] = newWorkerMenu(app, session)
-  return (start?.items ?? []).map((item) => ({ id: `start:${item.label}`, title: item.label, group: 'Worker', icon: item.icon ?? 'plus', run: item.run }))
+  return (start?.items ?? []).map((item) => ({ id: `start:${item.label}`, title: item.label, group: 'Tabs', icon: item.icon ?? 'plus', run: item.run }))
 }
 
 /** Return the active sessions in the order of the sidebar. */

@@ -1,25 +1,18 @@
 /** Labels and texts of inbox items. */
 import type { InboxItem } from '../api/types/inbox.ts'
 import type { Need } from '../state/attention.ts'
-import { failureText } from '../state/reasons.ts'
+import { failureText, stopReasonText } from '../state/reasons.ts'
 
 export const KINDS: Record<InboxItem['kind'], { need: Need; label: string }> = {
   permission: { need: 'asking', label: 'Permission' },
   question: { need: 'asking', label: 'Question' },
-  asking: { need: 'asking', label: 'Asks in its terminal' },
+  asking: { need: 'asking', label: 'Waits in its terminal' },
   failed: { need: 'error', label: 'Failed' },
   finished: { need: 'done', label: 'Finished' },
 }
 
-const STOP_REASONS = new Map([
-  ['end_turn', 'The turn is over.'],
-  ['max_tokens', 'The agent has used all its tokens.'],
-  ['max_turn_requests', 'The agent has made all the requests that a turn may make.'],
-  ['refusal', 'The agent refuses to continue.'],
-])
-
 /** Return the text of an item. Stop reasons become sentences, and failures get the name of their agent. */
 export function itemText({ kind, text }: Pick<InboxItem, 'kind' | 'text'>, worker: { readonly name: string } | undefined): string {
   if (kind === 'failed') return failureText(worker, text)
-  return (kind === 'finished' && STOP_REASONS.get(text)) || text
+  return kind === 'finished' ? stopReasonText(text) : text
 }

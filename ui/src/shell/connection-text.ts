@@ -14,7 +14,7 @@ export function indicatorOf(status: Status, lostAt: number | undefined, online: 
   if (status === 'open') return { tone: 'good', label: 'Connected', hint: 'The page receives every change immediately.' }
   if (!online) return { tone: 'bad', label: 'Disconnected', hint: 'This device has no network. What you type is kept and sent when the network is back.' }
   if (status === 'closed' && lostAt !== undefined)
-    return { tone: 'bad', label: 'Disconnected', hint: 'The server has closed the connection for good. Reload to try again.' }
+    return { tone: 'bad', label: 'Disconnected', hint: 'The server closed the connection. Reload the page to try again.' }
   if (lostAt !== undefined && now - lostAt > LOST_AFTER_MS)
     return { tone: 'bad', label: 'Disconnected', hint: 'The server does not answer. Agents keep running, and the page tries again by itself. Click to try now.' }
   return { tone: 'waiting', label: lostAt === undefined ? 'Connecting' : 'Reconnecting', hint: 'What you type is kept and sent when the connection is back.' }

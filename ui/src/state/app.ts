@@ -1,6 +1,7 @@
 /** The shared state of the application, which every component gets by `useApp`. */
 import { createContext } from 'svelte'
 import type { Commands } from '../commands/commands.svelte.ts'
+import type { Archiving } from './archiving.svelte.ts'
 import type { BranchSummaries } from './branch-summaries.svelte.ts'
 import type { Layouts } from './layouts.svelte.ts'
 import type { Page } from './page.svelte.ts'
@@ -12,6 +13,7 @@ export interface App {
   commands: Commands
   layouts: Layouts
   branchSummaries: BranchSummaries
+  archiving: Archiving
 }
 
 /** Get the state in a component; main.ts creates it and App.svelte provides it. */

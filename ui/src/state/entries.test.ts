@@ -84,11 +84,11 @@ test('an agent that fails in a turn has one note with the error, wherever the lo
 
 test('two consecutive ends of an agent have one note', () => {
   const ends = [event('worker_exited', {}), event('worker_terminated', {})]
-  expect(after(...ends)).toMatchObject([{ kind: 'note', text: 'The agent has ended.' }])
+  expect(after(...ends)).toMatchObject([{ kind: 'note', text: 'The agent has stopped.' }])
 })
 
 test('a turn with another stop reason has a note', () => {
-  expect(after(event('turn_end', { stopReason: 'max_tokens' }))).toMatchObject([{ text: 'The turn ended: it has used all its tokens.' }])
+  expect(after(event('turn_end', { stopReason: 'max_tokens' }))).toMatchObject([{ text: 'The agent stopped: it reached its token limit.' }])
   expect(after(event('turn_end', { stopReason: 'error', error: 'no credit' }))).toMatchObject([{ text: 'no credit', bad: true }])
 })
 

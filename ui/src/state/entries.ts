@@ -71,7 +71,7 @@ export function fold(entries: Entries, event: SessionEvent): Entries {
       return note(entries, event, text(data.error), true)
     case 'worker_exited':
     case 'worker_terminated':
-      return note(entries, event, 'The agent has ended.')
+      return note(entries, event, 'The agent has stopped.')
     case 'conversation_reset':
       return note(entries, event, 'The agent started a new conversation and does not know the earlier messages.')
     case 'error':
@@ -186,7 +186,7 @@ function terminalOutput(data: Record<string, unknown>): string {
 function withTurnEnd(entries: Entries, event: SessionEvent): Entries {
   const { stopReason, error } = event.data
   if (error) return note(entries, event, text(error), true)
-  return stopReason === 'end_turn' ? entries : note(entries, event, `The turn ended: ${stopReasonText(text(stopReason))}.`)
+  return stopReason === 'end_turn' ? entries : note(entries, event, stopReasonText(text(stopReason)))
 }
 
 function note(entries: Entries, event: SessionEvent, message: string, bad = false): Entries {

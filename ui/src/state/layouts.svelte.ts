@@ -4,6 +4,7 @@ import type { Worker } from '../api/types/workers.ts'
 import * as layout from './layout.ts'
 import type { Layout } from './layout.ts'
 import { remembered, type Remembered } from './remembered.ts'
+import { isCommandOfAgent, tabWorkers } from './tab-workers.ts'
 
 export class Layouts {
   /** Return the current layout of a session. */
@@ -26,15 +27,7 @@ export class Layouts {
   }
 }
 
-/** Return the workers of a layout: those that are not terminated, and the primary agent. Commands of agents have no tab at first. */
+/** Return the workers of a layout. Commands of agents have no tab at first. */
 function shownWorkers(session: Session): { id: string; shown: boolean }[] {
-  const primary = session.workers.find((worker) => worker.type === 'agent')
-  return session.workers
-    .filter((worker) => worker.state !== 'terminated' || worker.id === primary?.id)
-    .map((worker) => ({ id: worker.id, shown: !isCommandOfAgent(worker) }))
-}
-
-/** Return whether a terminal runs a command of an agent. Its id is a UUID of version 5, made from the request of the agent; other ids are random. */
-function isCommandOfAgent(worker: Worker): boolean {
-  return worker.type === 'terminal' && worker.id[14] === '5'
+  return tabWorkers(session).map((worker) => ({ id: worker.id, shown: !isCommandOfAgent(worker) }))
 }

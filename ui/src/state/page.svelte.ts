@@ -13,6 +13,7 @@ import { attentionOf, type Attention } from './attention.ts'
 import { fold, type DashboardMessage } from './dashboard.ts'
 import { remedyFor } from './remedies.ts'
 import { formatRoute, loginCode, parseRoute, type Route } from './route.ts'
+import { canStartAgain } from './tab-workers.ts'
 import { forgetRemoved, markShown, lastShownAt, startTracking } from './last-shown.ts'
 import type { YesQuestion } from './view-state.svelte.ts'
 
@@ -166,8 +167,9 @@ export class Page {
     return this.attempt(async () => this.show({ view: 'session', sessionId: worker.sessionId, workerId: (await rest.logIn(worker)).id }))
   }
 
-  endWorkers(workers: readonly Worker[]): Promise<boolean> {
-    return this.attempt(async () => void (await Promise.all(workers.map((worker) => rest.endWorker(worker)))))
+  /** Stop an agent or a program. It keeps its tab and can be started again. */
+  stop(worker: Worker): Promise<boolean> {
+    return this.attempt(() => rest.endWorker(worker))
   }
 
   rename(session: Session, title: string): Promise<boolean> {
@@ -179,14 +181,19 @@ export class Page {
     return this.attempt(async () => this.#setSession(await rest.editSession(session.id, { onLastDisconnect: terminate ? 'terminate' : 'keep' })))
   }
 
-  /** End a session as completed. */
-  complete(session: Session): Promise<boolean> {
+  /** End a session: everything that runs in it is stopped, and its history stays. */
+  archive(session: Session): Promise<boolean> {
     return this.attempt(async () => this.#setSession(await rest.completeSession(session.id)))
   }
 
-  /** End a session as cancelled. */
-  end(session: Session): Promise<boolean> {
-    return this.attempt(async () => this.#setSession(await rest.cancelSession(session.id)))
+  /** Make an archived session active again, and start its first agent, which continues its conversation. */
+  continueSession(session: Session): Promise<boolean> {
+    return this.attempt(async () => {
+      const reopened = await rest.reopenSession(session.id)
+      this.#setSession(reopened)
+      const agent = reopened.workers.find((worker) => worker.type === 'agent' && canStartAgain(reopened, worker))
+      if (agent) await rest.restartWorker(agent)
+    })
   }
 
   /** Delete a session with its events and recordings. */

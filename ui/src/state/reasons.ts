@@ -1,4 +1,4 @@
-/** Texts for the reasons why sessions, workers and turns end; the counterpart of `domain/reasons.py`, checked by the same golden file. */
+/** Texts for the reasons why sessions, workers and turns end. Those of sessions and workers are as in `domain/reasons.py`, checked by the same golden file. */
 
 const BY_A_PERSON = 'ended by a person'
 
@@ -14,12 +14,13 @@ const END_REASONS: Record<string, string> = {
 }
 
 const STOP_REASONS: Record<string, string> = {
-  end_turn: 'the turn is over',
-  max_tokens: 'it has used all its tokens',
-  max_turn_requests: 'it has made all the requests a turn may make',
-  refusal: 'it refuses to go on',
-  error: 'it failed',
-  unknown: 'the agent did not say why',
+  end_turn: 'Finished.',
+  cancelled: 'The turn was stopped.',
+  max_tokens: 'The agent stopped: it reached its token limit.',
+  max_turn_requests: 'The agent stopped: it reached its limit of requests in one turn.',
+  refusal: 'The agent refused to continue.',
+  error: 'The turn failed.',
+  unknown: 'The agent stopped without giving a reason.',
 }
 
 /** Return the text of the reason why a session or worker ended. */
@@ -27,15 +28,20 @@ export function endReasonText(reason: string | null): string {
   return textFor(END_REASONS, reason)
 }
 
-/** Return the text of a stop reason. Agents may send other reasons than those of the protocol. */
-export function stopReasonText(stopReason: string | null): string {
-  return textFor(STOP_REASONS, stopReason)
+/** Return whether a user ended a session or worker; the other reasons are worth telling. */
+export function isEndedByUser(reason: string | null): boolean {
+  return endReasonText(reason) === BY_A_PERSON
+}
+
+/** Return how a turn ended, as a sentence. Agents may send other reasons than those of the protocol. */
+export function stopReasonText(stopReason: string): string {
+  return Object.hasOwn(STOP_REASONS, stopReason) ? (STOP_REASONS[stopReason] as string) : `The turn ended: ${readable(stopReason)}.`
 }
 
 /** Return how a worker ended, as a phrase. */
 export function workerEndText(reason: string | null): string {
   const why = endReasonText(reason)
-  return why === BY_A_PERSON ? why : `ended: ${why}`
+  return isEndedByUser(reason) ? why : `ended: ${why}`
 }
 
 /** Return a failure with the name of the worker; errors of the server begin with "it", as in "it ended with exit code 3". */
@@ -52,5 +58,9 @@ export function isEndReason(reason: string): boolean {
 /** Return the text for a reason, or the reason itself with spaces instead of underscores. */
 function textFor(texts: Record<string, string>, reason: string | null): string {
   const text = reason !== null && Object.hasOwn(texts, reason) ? texts[reason] : undefined
-  return text ?? (reason || 'unknown').replaceAll('_', ' ')
+  return text ?? readable(reason || 'unknown')
+}
+
+function readable(word: string): string {
+  return word.replaceAll('_', ' ')
 }

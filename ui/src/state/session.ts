@@ -33,7 +33,7 @@ const WORKER_TRANSITIONS: Record<State, Record<string, State>> = {
   active: { worker_exited: 'exited', worker_failed: 'failed', worker_terminated: 'terminated' },
   exited: { worker_spawning: 'spawning', worker_terminated: 'terminated' },
   failed: { worker_spawning: 'spawning', worker_terminated: 'terminated' },
-  terminated: {},
+  terminated: { worker_spawning: 'spawning' },
 }
 
 /** Return the snapshot before the first event. */
@@ -109,6 +109,8 @@ function apply(session: Snapshot, event: SessionEvent): Snapshot {
       }
     case 'session_end':
       return withEnd(session, String(data.status), String(data.reason))
+    case 'session_reopened':
+      return reopened(session)
   }
   if (event.workerId !== null) return withWorker(session, event, event.workerId)
   const queue = foldQueue(session.queue, event)
@@ -119,6 +121,12 @@ function withEnd(session: Snapshot, status: string, reason: string): Snapshot {
   if (session.status !== 'active' || !END_STATUSES.has(status))
     throw new Conflict(`a session that is ${session.status} cannot become ${status}`)
   return { ...session, status: status as Status, endReason: reason, metadata: { ...session.metadata, reason } }
+}
+
+function reopened(session: Snapshot): Snapshot {
+  if (session.status === 'active') throw new Conflict('a session that is active cannot become active')
+  const { reason: _, ...metadata } = session.metadata
+  return { ...session, status: 'active', endReason: null, metadata }
 }
 
 function withWorker(session: Snapshot, event: SessionEvent, id: string): Snapshot {

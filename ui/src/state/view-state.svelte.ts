@@ -24,7 +24,7 @@ export interface YesQuestion {
 }
 
 export class ViewState {
-  overlay: 'palette' | 'help' | 'new' | 'rename' | undefined = $state()
+  overlay: 'palette' | 'help' | 'new' | 'rename' | 'share' | 'export' | undefined = $state()
   /** The query of the palette. */
   query = $state('')
   confirmation: Confirmation | undefined = $state.raw()
@@ -66,6 +66,11 @@ export class ViewState {
   }
   set ended(open: boolean) {
     this.#ended.value = open
+  }
+
+  /** Whether the open dialog is a form, which shows the errors of its request itself. */
+  get hasForm(): boolean {
+    return this.overlay !== undefined && this.overlay !== 'palette' && this.overlay !== 'help'
   }
 
   openPalette(query = ''): void {

@@ -1,5 +1,7 @@
 /** Describe the end of a program and the state of its connection in one sentence. */
 import type { Status } from '../api/connection.ts'
+import type { Worker } from '../api/types/workers.ts'
+import { failureText } from '../state/reasons.ts'
 
 const CLOSED: Record<number, string> = {
   4401: 'You are logged out.',
@@ -13,12 +15,13 @@ export interface End {
   signal: number | null
 }
 
-/** Return how a program ended, or undefined if it is running. */
-export function describeEnd(end: End | undefined, error: string | null): string | undefined {
+/** Return how the program of a terminal ended, or undefined if it is running. */
+export function describeEnd(end: End | undefined, { state, error }: Pick<Worker, 'state' | 'error'>): string | undefined {
   if (!end) return undefined
-  if (error) return `The program failed: ${error}.`
+  if (state === 'terminated') return 'Stopped.'
+  if (error) return `${failureText({ name: 'The program' }, error)}.`
   if (end.signal) return `The program was ended by signal ${end.signal}.`
-  return end.exitCode === null ? 'The program has ended.' : `The program has ended with code ${end.exitCode}.`
+  return end.exitCode ? `The program has finished (exit code ${end.exitCode}).` : 'The program has finished.'
 }
 
 /** Return what is wrong with a connection, or undefined. */

@@ -12,7 +12,8 @@ import type { IconName } from '../parts/icons.ts'
 export interface ViewProps {
   session: Session
   worker: Worker
-  onrestart: () => void
+  /** Start the worker again; undefined if its session is archived. */
+  onrestart: (() => void) | undefined
 }
 
 export interface WorkerView {

@@ -1,4 +1,4 @@
-/** Describe the state of a worker in the same words as `bullpen show` (cli/text.py). For a running worker the text is the reason of its activity. */
+/** Describe the state of an agent, a terminal or a document. For a running one the text is the reason of its activity. */
 import type { Worker } from '../api/types/workers.ts'
 
 export function workerStateText({ state, activityWhy, exitCode, signal, error }: Worker): string {
@@ -6,11 +6,13 @@ export function workerStateText({ state, activityWhy, exitCode, signal, error }:
     case 'active':
       return activityWhy
     case 'exited':
-      if (signal) return `ended by ${signal}`
-      return exitCode === null ? 'ended' : `ended with code ${exitCode}`
+      if (signal) return `ended by signal ${signal}`
+      return exitCode ? `finished (exit code ${exitCode})` : 'finished'
     case 'failed':
-      return error ? `failed: ${error}` : 'failed'
-    default:
-      return state
+      return error?.replace(/^it /, '') ?? 'failed'
+    case 'spawning':
+      return 'starting'
+    case 'terminated':
+      return 'stopped'
   }
 }

@@ -13,7 +13,7 @@ from .screen import LocalScreen
 from .tty import Tty
 
 _FLUSH_SECONDS = 1.0  # for keys typed before detaching to arrive
-_HINT = " bullpen: Ctrl-] or ~. detaches, the program goes on "
+_HINT = " Ctrl-] or ~. detaches from bullpen, the program goes on "
 _DISCONNECTED_NOTICE = (
     " bullpen: the connection is lost, trying again · what you type is kept · Ctrl-] detaches "
 )

@@ -29,7 +29,8 @@ _QUERIES = frozenset(
     | {(b"", b"$w"), (b"", b"$u"), (b"", b'"v'), (b"", b"&u")}
 )
 _TITLE_STACK = (b"22", b"23")
-_UNANSWERED_COMMANDS = frozenset({b"0", b"1", b"2", b"7", b"8", b"9", b"133", b"777"})  # titles, links, marks
+_TITLES = frozenset({b"0", b"2"})
+_UNANSWERED_COMMANDS = frozenset({b"1", b"7", b"8", b"9", b"133", b"777"})  # icons, links, notices, marks
 _CLIPBOARD = frozenset({b"52", b"5522"})
 _QUERY_ARGUMENT = re.compile(rb"(?:^|;)\?|=\?(?:;|$)|^Re(?:port|quest)")
 _QUERY_STRINGS = (b"$q", b"+q", b"tmux;")
@@ -43,6 +44,8 @@ class OutputFilter(Sequences):
     def __init__(self) -> None:
         super().__init__()
         self.modes = TerminalModes()
+        self.title = b""  # the last sequence with which the program has set the title
+        self.holds_titles = False  # keep them back, because the title is ours for now
 
     def restore(self) -> bytes:
         """Return the bytes that reset the modes that the output has changed."""
@@ -81,6 +84,9 @@ class OutputFilter(Sequences):
     def _filter_command(self, token: re.Match[bytes]) -> bytes:
         """Return an operating system command (OSC), or nothing for a query or the clipboard."""
         number, _, rest = token["osc"].partition(b";")
+        if number in _TITLES:
+            self.title = token.group()
+            return b"" if self.holds_titles else self.title
         if number in _UNANSWERED_COMMANDS:
             return token.group()
         if number in _CLIPBOARD or _QUERY_ARGUMENT.search(rest):

@@ -25,7 +25,8 @@ class LocalScreen:
         self._lock = asyncio.Lock()
         self._used_rows: UsedRows | None = None  # until a history is drawn
         self._is_covered = False  # a notice covers the last row until a new history is drawn
-        self._hint = ""  # shown in the last row while it is blank and the user has not typed
+        self._hint = ""  # until the user has typed: in the last row while it is blank, else in the title
+        self._is_hint_in_row = False
 
     async def begin(self) -> None:
         """Save the title of the window."""
@@ -37,7 +38,7 @@ class LocalScreen:
             if shown := self._filter.feed(data):
                 if self._used_rows is not None:
                     self._used_rows.feed(shown)
-                await self._tty.write(self._last_row(b"") + shown if self._hint else shown)
+                await self._tty.write(self._last_row(b"") + shown if self._is_hint_in_row else shown)
                 await self._draw_hint()
 
     async def draw_history(self, history: HistoryFrame) -> None:
@@ -56,16 +57,14 @@ class LocalScreen:
             await self._draw_hint()
 
     def set_hint(self, text: str) -> None:
-        """Set a dim text for the last row, shown from the next drawing on while that row is blank."""
+        """Set a text that is shown from the next drawing on: in a blank last row, else in the title."""
         self._hint = text
 
     async def hide_hint(self) -> None:
         """Remove the hint."""
         async with self._lock:
-            if self._hint:
-                self._hint = ""
-                if self._has_room():
-                    await self._tty.write(self._last_row(b""))
+            if removed := self._take_hint():
+                await self._tty.write(removed)
 
     async def show_notice(self, text: str, unless: Callable[[], bool]) -> bool:
         """Cover the last row with a dim text, unless `unless` returns true once the lock is free.
@@ -75,17 +74,16 @@ class LocalScreen:
         async with self._lock:
             if unless():
                 return False
-            self._hint, self._is_covered = "", True
-            await self._tty.write(self._last_row(text.encode()))
+            self._is_covered = True
+            await self._tty.write(self._take_hint() + self._last_row(text.encode()))
             return True
 
     async def restore(self) -> None:
         """Restore the modes and the title of the terminal, and move the cursor below the output."""
         async with self._lock:
             _, rows = self._tty.size()
-            cleared = self._last_row(b"") if self._hint and self._has_room() else b""
             below = b"\x1b[%d;1H\r\n" % rows + _RESTORE_TITLE
-            await self._tty.write(cleared + self._filter.restore() + below)
+            await self._tty.write(self._take_hint() + self._filter.restore() + below)
 
     def _scroll_away(self) -> bytes:
         """Return what scrolls the whole screen into the scrollback."""
@@ -93,11 +91,22 @@ class LocalScreen:
         return b"\x1b[%d;1H%b\x1b[H" % (rows, b"\n" * rows)
 
     async def _draw_hint(self) -> None:
-        """Draw the hint if the last row is blank; otherwise give it up."""
-        if self._hint and self._has_room():
+        """Draw the hint in the last row if that is blank, else in the title."""
+        if not self._hint:
+            return
+        self._is_hint_in_row = self._has_room()
+        if self._is_hint_in_row:
             await self._tty.write(self._last_row(self._hint.encode()))
-        else:
-            self._hint = ""
+        elif not self._filter.holds_titles:
+            self._filter.holds_titles = True
+            await self._tty.write(b"\x1b]2;%b\x1b\\" % self._hint.strip().encode())
+
+    def _take_hint(self) -> bytes:
+        """Forget the hint, and return what removes it from the terminal."""
+        row = self._last_row(b"") if self._is_hint_in_row and self._has_room() else b""
+        title = (self._filter.title or _RESTORE_TITLE + _SAVE_TITLE) if self._filter.holds_titles else b""
+        self._hint, self._is_hint_in_row, self._filter.holds_titles = "", False, False
+        return row + title
 
     def _has_room(self) -> bool:
         """Return whether the last row is certainly blank."""

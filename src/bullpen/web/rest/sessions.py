@@ -149,6 +149,15 @@ async def complete(session_id: str, context: ContextDep, idempotent: IdempotentD
     return json_answer(session_json(session.snapshot))
 
 
+@router.post("/{session_id}/reopen", response_model=SessionShape, dependencies=OPERATE)
+async def reopen(session_id: str, context: ContextDep, idempotent: IdempotentDep) -> Response:
+    """Make a session that has ended active again."""
+    session = await context.sessions.get(session_id)
+    context.sessions.workspace_of(session.snapshot)
+    await session.reopen(idempotent.pending_answer(200, session_json))
+    return json_answer(session_json(session.snapshot))
+
+
 @router.post("/{session_id}/restart", response_model=WorkerShape, responses=STARTING, dependencies=OPERATE)
 async def restart(
     session_id: str, context: ContextDep, idempotent: IdempotentDep, body: RestartShape | None = None

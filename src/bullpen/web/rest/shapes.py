@@ -188,6 +188,7 @@ class WorktreeShape(Shape):
     branch: str | None
     is_main: bool
     dirty: bool | None
+    changes: list[str]
     ahead: int | None
     behind: int | None
     problem: str | None

@@ -20,6 +20,7 @@ router = APIRouter(
 )
 VIEW = [Depends(allow(Scope.VIEW))]
 OPERATE = [Depends(allow(Scope.OPERATE))]
+MAX_NAMED_CHANGES = 20  # of each worktree in a list
 
 
 @router.get("", response_model=WorktreesShape, dependencies=VIEW)
@@ -83,6 +84,7 @@ def worktree_json(report: WorktreeReport) -> dict[str, Any]:
         "branch": worktree.branch,
         "isMain": worktree.is_main,
         "dirty": bool(status.changes) if status else None,
+        "changes": [" ".join(change) for change in status.changes[:MAX_NAMED_CHANGES]] if status else [],
         "ahead": status.ahead if status else None,
         "behind": status.behind if status else None,
         "problem": report.problem,
@@ -97,6 +99,7 @@ def lost_worktree_json(name: str, path: str, problem: str) -> dict[str, Any]:
         "branch": None,
         "isMain": False,
         "dirty": None,
+        "changes": [],
         "ahead": None,
         "behind": None,
         "problem": problem,

@@ -32,6 +32,7 @@ export interface Worktree {
   branch: string | null
   isMain: boolean
   dirty: boolean | null
+  changes: string[]
   ahead: number | null
   behind: number | null
   problem: string | null
