@@ -63,7 +63,10 @@ async def test_a_clone_shows_its_progress_and_is_cancelled_or_becomes_a_project(
         await page.get_by_role("button", name="Cancel").click()
         await expect(page.get_by_text("Cloning into")).to_have_count(0)
         remote.released.set()
+        await page.get_by_label("Clone into").fill("~/code/")
         await page.get_by_role("button", name="Clone", exact=True).click()
+        dialog = page.get_by_role("dialog", name=f"Allow sessions in {server.workspace}/code/project?")
+        await dialog.get_by_role("button", name="Allow").click()
         await expect(page.get_by_role("radio", name="project")).to_be_checked()
         await page.get_by_role("button", name="Add a project").click()
         await field.fill(f"{remote.url}/private.git")
@@ -86,7 +89,7 @@ async def test_an_agent_that_is_not_installed_shows_the_command_that_installs_it
     await expect(form.get_by_role("button", name="New agent")).to_be_disabled()
 
 
-async def test_at_the_limit_of_agents_the_page_names_the_setting_and_ends_the_idle_session(
+async def test_at_the_limit_of_agents_the_page_names_the_setting_and_archives_the_idle_session(
     device: BrowserContext, server: Server
 ) -> None:
     page = await device.new_page()
@@ -95,9 +98,9 @@ async def test_at_the_limit_of_agents_the_page_names_the_setting_and_ends_the_id
         await page.get_by_label("Prompt").fill(title)
         await page.get_by_role("button", name="Start", exact=True).click()
         if title == "second":
-            dialog = page.get_by_role("dialog", name="End an idle session?")
+            dialog = page.get_by_role("dialog", name="Archive an idle session?")
             await expect(dialog).to_contain_text("raise the limit with AGENT_MAX_SESSIONS")
-            await dialog.get_by_role("button", name="End “first”").click()
+            await dialog.get_by_role("button", name="Archive “first”").click()
         await expect(page.get_by_role("log")).to_contain_text(f"You said: {title}")
         await expect(page.get_by_role("button", name="Stop")).to_have_count(0)
     sessions = (await server.call("GET", "/api/sessions"))["sessions"]

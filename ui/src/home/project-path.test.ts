@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { directorySuggestions, isAddress, namedDirectory, withoutSlash } from './project-path.ts'
+import { clonePath, directorySuggestions, isAddress, namedDirectory, withoutSlash } from './project-path.ts'
 
 const directory = (path: string, isRepository = false) => ({ path, isRepository, isAllowed: false })
 
@@ -24,6 +24,10 @@ test('a text names the directory with exactly its last name', () => {
   const found = [directory('/home/me/apple'), directory('/home/me/app', true)]
   expect(namedDirectory('~/app/', found)).toBe(found[1])
   expect(namedDirectory('~/ap', found)).toBeUndefined()
+})
+
+test.each(['https://example.org/team/app.git', 'git@host:app', 'ssh://host/app/'])('%s is cloned into a directory named app', (address) => {
+  expect(clonePath(address, '/srv/')).toBe('/srv/app')
 })
 
 test('a path has no slash at its end', () => {

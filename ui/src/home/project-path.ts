@@ -26,6 +26,12 @@ export function namedDirectory(text: string, directories: readonly ProjectDirect
   return directories.find(({ path }) => baseName(path) === name)
 }
 
+/** Return the directory into which git clones an address, inside another directory. */
+export function clonePath(address: string, into: string): string {
+  const name = address.trim().replace(/\/+$/, '').split(/[/:]/).at(-1) ?? ''
+  return `${withoutSlash(into)}/${name.replace(/\.git$/, '')}`
+}
+
 /** Return a path without slashes at its end. */
 export function withoutSlash(path: string): string {
   return path.trim().replace(/(.)\/+$/, '$1')

@@ -6,7 +6,7 @@ import { idleLongest, remedyFor } from './remedies.ts'
 const session = (id: string, ...workers: Parameters<typeof aWorker>[0][]) => aSession({ id, title: id, workers: workers.map(aWorker) })
 const at = (minute: number) => `2026-01-01T00:0${minute}:00.000Z`
 
-test('the session whose agents are all idle, and for the longest time, is offered to end', () => {
+test('the session whose agents are all idle, and for the longest time, is offered to be archived', () => {
   const sessions = [
     session('working', { activity: 'active', activitySince: at(0) }),
     session('half idle', { activity: 'idle', activitySince: at(0) }, { activity: 'asking', activitySince: at(0) }),
@@ -18,10 +18,10 @@ test('the session whose agents are all idle, and for the longest time, is offere
   expect(idleLongest(sessions.slice(0, 2))).toBeUndefined()
 })
 
-test('a refusal has a remedy if a directory can be allowed or an idle session can be ended', () => {
+test('a refusal has a remedy if a directory can be allowed or an idle session can be archived', () => {
   const idle = [session('idle', { activity: 'idle', activitySince: at(1) })]
   const limit = new ApiError(429, 'too_many', 'the limit is reached', { limit: 1, setting: 'max_sessions' })
-  expect(remedyFor(limit, idle)?.question).toMatchObject({ label: 'End “idle”' })
+  expect(remedyFor(limit, idle)?.question).toMatchObject({ label: 'Archive “idle”' })
   expect(remedyFor(limit, [])).toBeUndefined()
   expect(remedyFor(new ApiError(403, 'forbidden', 'no', { allowRoot: '/srv/app' }), [])?.question.title).toBe('Allow sessions in /srv/app?')
   expect(remedyFor(new ApiError(409, 'conflict', 'no'), idle)).toBeUndefined()

@@ -1,4 +1,4 @@
-/** What the user can do at once about a refused request: allow a directory, or end a session that holds an agent. */
+/** What the user can do at once about a refused request: allow a directory, or archive a session whose agent is idle. */
 import { ApiError } from '../api/http.ts'
 import { rest } from '../api/rest.ts'
 import type { Session } from '../api/types/sessions.ts'
@@ -17,7 +17,7 @@ export function remedyFor(error: unknown, sessions: readonly Session[]): Remedy 
   const { allowRoot, setting } = (error.details ?? {}) as { allowRoot?: string; setting?: string }
   if (allowRoot) return { question: allowQuestion(allowRoot), apply: () => rest.addRoot(allowRoot) }
   const idle = setting === 'max_sessions' ? idleLongest(sessions) : undefined
-  return idle && { question: endQuestion(error.message, idle), apply: () => rest.completeSession(idle.session.id) }
+  return idle && { question: archiveQuestion(error.message, idle), apply: () => rest.completeSession(idle.session.id) }
 }
 
 /** Return the question whether sessions are allowed in a directory. */
@@ -46,11 +46,11 @@ export function idleLongest(sessions: readonly Session[]): IdleSession | undefin
     .toSorted((a, b) => a.since.localeCompare(b.since))[0]
 }
 
-function endQuestion(message: string, { session, since }: IdleSession): YesQuestion {
+function archiveQuestion(message: string, { session, since }: IdleSession): YesQuestion {
   return {
-    title: 'End an idle session?',
-    text: `${sentence(message)} “${session.title}” is idle for the longest time: its last work ended ${ago(since, Date.now())}. Its conversation and recordings stay and can be read.`,
-    label: `End “${session.title}”`,
+    title: 'Archive an idle session?',
+    text: `${sentence(message)} “${session.title}” is idle for the longest time: its last work ended ${ago(since, Date.now())}. Archiving it ends its programs; you can continue it later.`,
+    label: `Archive “${session.title}”`,
   }
 }
 
