@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import re
 import subprocess
 from pathlib import Path
 
@@ -293,24 +292,3 @@ async def test_db_downgrade_asks_first_and_keeps_a_copy(tmux: Tmux, server: Serv
     copy.replace(server.home / "bullpen.db")
     await server.start()
     assert [each["title"] for each in (await server.call("GET", "/api/sessions"))["sessions"]] == ["precious"]
-
-
-async def test_config_shows_the_values_of_the_running_server_in_eighty_columns(
-    server: Server, bullpen: Bullpen, tmux: Tmux
-) -> None:
-    assert "The running server uses the same values.\n" in (await bullpen("config")).out
-    bullpen.env["AGENT_MAX_SESSIONS"] = "9"
-    other = (await bullpen("config")).out
-    assert re.search(r"^\* +max_sessions +9 +environment$", other, re.MULTILINE)
-    assert re.search(r"^max_sessions +5 +default$", other, re.MULTILINE)
-    report = json.loads((await bullpen("config", "--json")).out)
-    assert (report["settings"]["max_sessions"]["value"], report["running"]["max_sessions"]["value"]) == (9, 5)
-    assert report["running"]["token"]["value"] == "(hidden)"
-    tmux.resize(80, 60)  # the terminal gets the new size a moment later
-    resized = "until [ \"$(stty size)\" = '60 80' ]; do :; done"
-    await tmux.enter(f"{resized}; bullpen config; echo over-$((40 + 2))")
-    shown = await tmux.until("\nover-42\n")
-    listed = [line.split()[0] for line in shown[shown.index("SETTING") :].split("\n\n")[0].splitlines()]
-    assert listed == ["SETTING", *report["settings"]]  # one line for each setting, so none was wrapped
-    await server.stop()
-    assert "No running server could be asked" in (await bullpen("config")).out

@@ -40,7 +40,7 @@ VERBS = {
     "token": "Add, list, revoke or rotate access tokens.",
     "mcp": "Let an agent use Bullpen, over the Model Context Protocol.",
     "service": "Run the server as a systemd user service.",
-    "config": "Show every setting and where it comes from.",
+    "config": "Show every setting and where it comes from, or change one.",
     "doctor": "Check this installation, and say how to fix what is wrong.",
     "db": "Show or change the schema revision of the database.",
     "completion": "Print a completion script for your shell.",
