@@ -146,6 +146,7 @@ class Client(
         `find_repository`: if the directory belongs to a registered repository, use that repository.
         """
         body = _without_empty(
+            type="worktree" if repo_id else None,  # without a type the server starts the default agent
             locationPath=location_path,
             repoId=repo_id,
             worktreeId=worktree_id,
