@@ -127,7 +127,7 @@ async def test_logs_refuse_a_format_that_the_target_does_not_have(bullpen: Bullp
 
 async def test_logs_print_the_events_of_a_session(bullpen: Bullpen, server: Server) -> None:
     worker = await terminal_of(server, "story")
-    text = (await bullpen("logs", "story")).out
+    text = (await bullpen("logs", "story", "--events")).out
     assert "session start" in text
     assert "worker ready" in text
     lines = (await bullpen("logs", "story", "--json", "--tail", "1")).out.splitlines()
@@ -284,7 +284,9 @@ async def test_db_downgrade_asks_first_and_keeps_a_copy(tmux: Tmux, server: Serv
     await tmux.until("the database was not changed")
     assert (await bullpen("db", "downgrade", "base")).code == 1  # without a terminal the user cannot be asked
     assert list(server.home.glob("*.copy")) == []
-    await tmux.enter("clear; bullpen db downgrade base")
+    await tmux.enter("clear")
+    await tmux.until(lambda screen: "[y/N]" not in screen)
+    await tmux.enter("bullpen db downgrade base")
     await tmux.until("[y/N]")
     await tmux.type("y", "Enter")
     await tmux.until("the database is at nothing: it is empty")

@@ -18,7 +18,7 @@ VERBS = {
     "agents": "List agents, or test whether one works here.",
     "attach": "Use a worker's terminal from here.",
     "exec": "Run a command in a session, and print its output.",
-    "logs": "Print a terminal's output, or a session's or agent's events.",
+    "logs": "Print a terminal's output, or the conversation of an agent.",
     "diff": "Show the changes in a session's workspace.",
     "ports": "Show the ports on which programs of a session listen.",
     "search": "Search the messages and terminal output of all sessions.",
