@@ -26,6 +26,7 @@ from .domain.errors import Invalid, Unavailable
 from .git.overlays import OVERLAYS
 from .intervals import intervals
 from .sandbox.roots import WorkspaceRoots
+from .sessions.agent_console import find_saved_sessions
 from .sessions.clones import RepositoryClones
 from .sessions.inbox import LiveInbox
 from .sessions.indexing import EventIndexer
@@ -223,6 +224,7 @@ async def _get_ready(context: WebContext, resolve_routes: Callable[[], None], op
     context.sessions.run_in_background(context.recorder.run, "recorder")
     url = await _login_url(context)
     _print_url(url)
+    await _offer_import(context)
     log.info("ready", url=context.public_url, pid=os.getpid())
     context.sessions.run_in_background(partial(_warm_up, context, resolve_routes), "warm-up")
     if open_browser and "SSH_CONNECTION" not in os.environ:
@@ -276,6 +278,16 @@ def _print_url(url: str) -> None:
     if sys.stdout.isatty() and opens_elsewhere(url):
         print_qr_code(url)
     sys.stdout.flush()
+
+
+async def _offer_import(context: WebContext) -> None:
+    """At the first start, name the sessions of agent-console that can be imported."""
+    if (await context.records.list_sessions(limit=1)).total:
+        return
+    if found := await asyncio.to_thread(find_saved_sessions):
+        count = "1 session" if len(found.sessions) == 1 else f"{len(found.sessions)} sessions"
+        sys.stdout.write(f"{count} of agent-console can be imported: bullpen import {found.path}\n")
+        sys.stdout.flush()
 
 
 class _UvicornServer(uvicorn.Server):
