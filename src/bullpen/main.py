@@ -13,14 +13,15 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
 from typing import Any
-from urllib.parse import urlsplit
 
 import structlog
 import uvicorn
 
 from . import __version__, home, logs
 from .agents.registry import AgentRegistry
+from .cli.link import opens_elsewhere, print_qr_code
 from .config import Config, config_file
+from .domain.addresses import is_loopback
 from .domain.errors import Invalid, Unavailable
 from .git.overlays import OVERLAYS
 from .intervals import intervals
@@ -52,7 +53,7 @@ from .web.auth import Credentials
 from .web.connections import ClientConnection, OnRefusal, UnauthenticatedConnections
 from .web.context import WebContext
 from .web.derived_secrets import DerivedSecrets, SecretKind, new_seed
-from .web.hosts import ServerUrls, is_loopback
+from .web.hosts import ServerUrls
 from .web.http import HttpProtocol
 from .web.listener import ConnectionListener
 from .web.owner import OwnerToken
@@ -274,10 +275,8 @@ async def _login_url(context: WebContext) -> str:
 def _print_url(url: str) -> None:
     """Print the address, on a terminal also as a QR code if a phone can open it."""
     sys.stdout.write(f"Bullpen {__version__} is at {url}\n")
-    if sys.stdout.isatty() and not is_loopback(urlsplit(url).hostname or ""):
-        import segno  # noqa: PLC0415  only a terminal needs it
-
-        segno.make(url, micro=False).terminal(compact=True)
+    if sys.stdout.isatty() and opens_elsewhere(url):
+        print_qr_code(url)
     sys.stdout.flush()
 
 

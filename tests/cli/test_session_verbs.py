@@ -200,6 +200,24 @@ async def test_url_logs_a_browser_in(bullpen: Bullpen, server: Server) -> None:
     assert answer.status_code == 200
 
 
+async def test_a_link_that_a_phone_cannot_open_is_printed_with_advice(
+    bullpen: Bullpen, server: Server
+) -> None:
+    await server.new_session(title="seen")
+    for arguments in (("url", "--qr"), ("share", "seen")):
+        local = await bullpen(*arguments)
+        assert (local.code, local.out.splitlines()[-1].startswith(server.url)) == (0, True)
+        assert local.err.startswith("bullpen: only this machine can open this link. For a phone, start")
+        assert "█" not in local.out
+    assert (await bullpen("url")).err == ""
+    server.set(BULLPEN_ALLOWED_HOSTS="bullpen.example", BULLPEN_TRUSTED_PROXIES="127.0.0.1")
+    await server.restart()
+    for arguments in (("url", "--qr"), ("share", "seen")):
+        remote = await bullpen(*arguments)
+        assert (remote.code, remote.err, "https://bullpen.example/#" in remote.out) == (0, "", True)
+        assert ("█" in remote.out) == ("--qr" in arguments)
+
+
 async def test_a_database_in_use_is_not_downgraded(bullpen: Bullpen) -> None:
     done = await bullpen("db", "downgrade", "base")
     assert done.code == 1
