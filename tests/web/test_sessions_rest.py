@@ -58,11 +58,14 @@ async def conversation(limited_server: Server, repository: dict[str, Any]) -> As
 
 
 async def register(server: Server, name: str) -> dict[str, Any]:
-    """Create a repository in the workspace root and register it."""
+    """Create a repository in the workspace root and register it, with the scripted agent as its default."""
     path = server.workspace / name
     subprocess.run(["git", "init", "-q", str(path)], check=True)
-    created: dict[str, Any] = await server.call("POST", "/api/repositories", 201, json={"path": str(path)})
-    return created
+    created = await server.call("POST", "/api/repositories", 201, json={"path": str(path)})
+    edited: dict[str, Any] = await server.call(
+        "PATCH", f"/api/repositories/{created['id']}", 200, json={"agentId": "scripted"}
+    )
+    return edited
 
 
 async def messages(conversation: SessionClient, **params: str) -> list[dict[str, Any]]:
@@ -131,7 +134,8 @@ async def test_a_session_is_shown_with_its_messages_in_order_and_its_repository(
 
 async def test_a_session_shows_its_repository_after_that_was_unregistered(limited_server: Server) -> None:
     repository = await register(limited_server, "forgotten")
-    session = await limited_server.call("POST", "/api/sessions", 201, json={"repoId": repository["id"]})
+    body = {"type": "worktree", "repoId": repository["id"]}
+    session = await limited_server.call("POST", "/api/sessions", 201, json=body)
     await limited_server.call("DELETE", f"/api/repositories/{repository['id']}", 204)
     detail = await limited_server.call("GET", f"/api/sessions/{session['id']}", 200)
     assert detail["repo"]["path"] == repository["path"]
@@ -319,21 +323,46 @@ async def test_a_plan_is_a_message_with_steps(conversation: SessionClient) -> No
     assert [step["content"] for step in plan["steps"]] == ["look", "mend"]
 
 
-async def test_a_tool_call_is_a_message_with_name_arguments_and_result(conversation: SessionClient) -> None:
+async def test_a_tool_call_is_one_message_whose_result_is_filled_in(conversation: SessionClient) -> None:
     call = '[[tool toolCallId=c title=grep \'rawInput={"q":"x"}\' status=in_progress]]'
+    finish = "[[tool_update toolCallId=c status=completed 'rawOutput={\"hits\":2}']]"
+    await conversation.prompt(f"{call} [[chunk later]] [[wait_cancel]]")
+    await conversation.wait_for_event("agent_message")
+    (announced,) = [each for each in await messages(conversation) if each["content"]["type"] == "tool"]
+    content = announced["content"]
+    assert (content["tool"], content["args"], content["result"]) == ("grep", {"q": "x"}, None)
+    await conversation.server.call("POST", f"{conversation.path}/cancel", 204)
+    await conversation.wait_for_event("turn_end")
+    (cancelled,) = await message_contents(conversation, "system", "tool")
+    assert cancelled["status"] == "cancelled"
+    await conversation.run_turn(call + "[[chunk later]]" + finish)
+    of_both_turns = await message_contents(conversation, "system", "tool")
+    content = of_both_turns[-1]
+    assert len(of_both_turns) == 2
+    assert (content["tool"], content["args"], content["result"]) == ("grep", {"q": "x"}, {"hits": 2})
+
+
+async def test_a_filled_in_result_is_a_change_since_the_call_was_announced(
+    conversation: SessionClient,
+) -> None:
+    finish = "[[tool_update toolCallId=c status=completed 'rawOutput=1']]"
     await conversation.run_turn(
-        call + "[[tool_update toolCallId=c status=completed 'rawOutput={\"hits\":2}']]"
+        "[[tool toolCallId=c title=grep status=in_progress]] [[sleep 0.05]] [[plan one]] [[sleep 0.05]]"
+        + finish
     )
-    announced, finished = await message_contents(conversation, "system", "tool")
-    assert (announced["tool"], announced["args"], announced["result"]) == ("grep", {"q": "x"}, None)
-    assert (finished["tool"], finished["args"], finished["result"]) == ("grep", {"q": "x"}, {"hits": 2})
+    tool, text = [each for each in await messages(conversation) if each["role"] == "system"]
+    assert tool["timestamp"] < text["timestamp"] < tool["updatedAt"]
+    assert await messages(conversation, since=tool["timestamp"]) == [tool, text]
+    assert await messages(conversation, since=text["timestamp"]) == [tool]
+    assert await messages(conversation, since=tool["updatedAt"]) == []
+    assert await messages(conversation, since=tool["timestamp"], newest="true", limit="1") == [text]
 
 
 # The routes
 
 
 @pytest.mark.parametrize("name", ["repoId", "repositoryId"])
-async def test_creating_a_session_answers_201_with_the_session(
+async def test_creating_a_session_with_only_a_repository_starts_its_default_agent(
     limited_server: Server, repository: dict[str, Any], name: str
 ) -> None:
     session = await limited_server.call("POST", "/api/sessions", 201, json={name: repository["id"]})
@@ -341,6 +370,35 @@ async def test_creating_a_session_answers_201_with_the_session(
     assert (session["repoId"], session["status"]) == (repository["id"], "active")
     assert session["locationPath"] == repository["path"]
     assert is_time(session["createdAt"])
+    (agent,) = session["workers"]
+    assert (agent["type"], agent["agentId"], agent["state"]) == ("agent", "scripted", "spawning")
+    await limited_server.call("DELETE", f"/api/sessions/{session['id']}", 200)
+
+
+@pytest.mark.parametrize("name", ["repoId", "repositoryId"])
+async def test_creating_a_session_with_a_type_and_no_agent_starts_none(
+    limited_server: Server, repository: dict[str, Any], name: str
+) -> None:
+    body = {"type": "worktree", name: repository["id"]}
+    session = await limited_server.call("POST", "/api/sessions", 201, json=body)
+    assert (session["repoId"], session["workers"]) == (repository["id"], [])
+
+
+async def test_every_filter_by_repository_has_both_names(
+    conversation: SessionClient, repository: dict[str, Any]
+) -> None:
+    server = conversation.server
+    await server.new_session()
+    by_either_name = [
+        await server.call("GET", "/api/sessions", 200, params={name: repository["id"], "status": "active"})
+        for name in ("repoId", "repositoryId")
+    ]
+    assert by_either_name[0] == by_either_name[1]
+    assert {each["repoId"] for each in by_either_name[0]["sessions"]} == {repository["id"]}
+    routes = (await server.call("GET", "/api/openapi.json", 200))["paths"].values()
+    filters = [{each["name"] for each in route.get("get", {}).get("parameters", [])} for route in routes]
+    assert [names for names in filters if ("repoId" in names) != ("repositoryId" in names)] == []
+    assert len([names for names in filters if "repositoryId" in names]) == 3
 
 
 async def test_the_list_has_the_total_the_limit_and_the_offset(limited_server: Server) -> None:
@@ -411,6 +469,19 @@ async def test_a_session_beyond_the_limit_is_refused_with_a_retry_time(limited_s
     assert config.load(env={"HOME": "/"}).max_sessions == 5
     for each in created:
         await limited_server.call("DELETE", each.path, 200)
+
+
+async def test_a_session_with_only_a_repository_counts_against_the_limit(
+    limited_server: Server, repository: dict[str, Any]
+) -> None:
+    body = {"repoId": repository["id"]}
+    created = [
+        await limited_server.call("POST", "/api/sessions", 201, json=body) for _ in range(MAX_SESSIONS)
+    ]
+    refused = await limited_server.http.post("/api/sessions", json=body)
+    assert (refused.status_code, refused.headers["retry-after"]) == (429, "60")
+    for each in created:
+        await limited_server.call("DELETE", f"/api/sessions/{each['id']}", 200)
 
 
 async def test_a_freed_slot_can_be_used_and_is_logged(limited_server: Server) -> None:
