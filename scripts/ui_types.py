@@ -30,7 +30,7 @@ NOUNS = {
     "directories": "DirectoryChoices FoundRepositories ProjectDirectory",
     "events": "Events Message Messages SessionEvent",
     "files": "Entry FileNames Listing",
-    "importing": "Import Imported Left Taken",
+    "importing": "Import Imported Left SavedSessions Taken",
     "inbox": "Inbox InboxItem Seen",
     "login": "LoggedIn Login LoginCode NewLoginCode",
     "permissions": "Option Permission PermissionAnswer Permissions Rule Rules",

@@ -391,6 +391,8 @@ OPTIONS = (
     ),
 )
 
+_NAMES = [option.name for option in OPTIONS]
+
 
 def config_file(env: Mapping[str, str]) -> Path:
     """Return the path of config.toml."""
@@ -466,10 +468,21 @@ def _read_file(path: Path) -> dict[str, Any]:
         return {}
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise Invalid(f"{path} is not valid TOML: {error}") from None
-    known = [option.name for option in OPTIONS]
     for name in values:
-        if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"; did you mean {near[0]}?" if near else f"; known are {', '.join(known)}"
-            raise Invalid(f"{path} has an unknown setting {name}{hint}")
+        if name not in _NAMES:
+            raise Invalid(f"{path} has an unknown setting {name}{_similar(name)}")
     return values
+
+
+def find_definition(name: str) -> SettingDefinition:
+    """Return the definition of the setting with a name, also if it has hyphens as on a command line."""
+    for option in OPTIONS:
+        if option.name == name.replace("-", "_"):
+            return option
+    raise Invalid(f"there is no setting {name}{_similar(name)}")
+
+
+def _similar(name: str) -> str:
+    """Return the setting that an unknown name may mean, or all settings, as the end of a sentence."""
+    near = difflib.get_close_matches(name, _NAMES, n=1)
+    return f"; did you mean {near[0]}?" if near else f"; known are {', '.join(_NAMES)}"

@@ -13,18 +13,20 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
 from typing import Any
-from urllib.parse import urlsplit
 
 import structlog
 import uvicorn
 
 from . import __version__, home, logs
 from .agents.registry import AgentRegistry
+from .cli.link import opens_elsewhere, print_qr_code
 from .config import Config, config_file
+from .domain.addresses import is_loopback
 from .domain.errors import Invalid, Unavailable
 from .git.overlays import OVERLAYS
 from .intervals import intervals
 from .sandbox.roots import WorkspaceRoots
+from .sessions.agent_console import find_saved_sessions
 from .sessions.clones import RepositoryClones
 from .sessions.inbox import LiveInbox
 from .sessions.indexing import EventIndexer
@@ -51,7 +53,7 @@ from .web.auth import Credentials
 from .web.connections import ClientConnection, OnRefusal, UnauthenticatedConnections
 from .web.context import WebContext
 from .web.derived_secrets import DerivedSecrets, SecretKind, new_seed
-from .web.hosts import ServerUrls, is_loopback
+from .web.hosts import ServerUrls
 from .web.http import HttpProtocol
 from .web.listener import ConnectionListener
 from .web.owner import OwnerToken
@@ -222,6 +224,7 @@ async def _get_ready(context: WebContext, resolve_routes: Callable[[], None], op
     context.sessions.run_in_background(context.recorder.run, "recorder")
     url = await _login_url(context)
     _print_url(url)
+    await _offer_import(context)
     log.info("ready", url=context.public_url, pid=os.getpid())
     context.sessions.run_in_background(partial(_warm_up, context, resolve_routes), "warm-up")
     if open_browser and "SSH_CONNECTION" not in os.environ:
@@ -272,11 +275,19 @@ async def _login_url(context: WebContext) -> str:
 def _print_url(url: str) -> None:
     """Print the address, on a terminal also as a QR code if a phone can open it."""
     sys.stdout.write(f"Bullpen {__version__} is at {url}\n")
-    if sys.stdout.isatty() and not is_loopback(urlsplit(url).hostname or ""):
-        import segno  # noqa: PLC0415  only a terminal needs it
-
-        segno.make(url, micro=False).terminal(compact=True)
+    if sys.stdout.isatty() and opens_elsewhere(url):
+        print_qr_code(url)
     sys.stdout.flush()
+
+
+async def _offer_import(context: WebContext) -> None:
+    """At the first start, name the sessions of agent-console that can be imported."""
+    if (await context.records.list_sessions(limit=1)).total:
+        return
+    if found := await asyncio.to_thread(find_saved_sessions):
+        count = "1 session" if len(found.sessions) == 1 else f"{len(found.sessions)} sessions"
+        sys.stdout.write(f"{count} of agent-console can be imported: bullpen import {found.path}\n")
+        sys.stdout.flush()
 
 
 class _UvicornServer(uvicorn.Server):

@@ -47,6 +47,24 @@ async def test_run_prints_the_answer_and_exits_by_the_stop_reason(bullpen: Bullp
     assert (await server.call("GET", f"/api/sessions/{out.strip()}"))["id"] == out.strip()
 
 
+async def test_a_waiting_run_prints_the_answer_as_it_comes(server: Server, tmux: Tmux) -> None:
+    await define_scripted(server)
+    await tmux.enter(f"cd {server.workspace} && clear")
+    prompt = "[[chunk first]] [[tool title=look]] [[wait_cancel]]"
+    await tmux.enter(f"bullpen run '{prompt}' --agent scripted --wait")
+    shown = await tmux.until("· look\n")
+    assert shown[shown.index("--wait") :].splitlines()[1:3] == ["first", "· look"]
+    await tmux.type("C-c")
+    (session,) = (await server.call("GET", "/api/sessions"))["sessions"]
+    id = session["id"][:8]
+    said = f"bullpen: the agent keeps working; follow it: bullpen logs -f {id}; stop it: bullpen cancel {id}"
+    shown = await tmux.until(f"stop it: bullpen cancel {id}", "-J")
+    assert said in shown
+    await tmux.enter("echo code-$?")
+    await tmux.until("code-130")
+    assert (await server.call("GET", f"/api/sessions/{session['id']}"))["workers"][0]["activity"] == "active"
+
+
 async def test_run_names_the_session_after_its_prompt(bullpen: Bullpen, server: Server) -> None:
     await define_scripted(server)
     target = ("--agent", "scripted", "-C", str(server.workspace))
@@ -313,11 +331,23 @@ async def test_send_forwards_the_changes_of_another_agent(bullpen: Bullpen, talk
     assert "\n+fresh\n" in done.out
 
 
+async def test_logs_print_the_conversation_of_an_agent(bullpen: Bullpen, talk: SessionClient) -> None:
+    call = "[[tool toolCallId=t title=look status=pending]] [[tool_update toolCallId=t status=completed]]"
+    await talk.run_turn(f"[[chunk 'one\x1b[2J']] {call} [[chunk two]]")
+    text = (await bullpen("logs", "work/scripted")).out
+    assert "## owner asks\n\n[[chunk" in text
+    assert text.endswith("\n## scripted says\n\none�[2J\n\n- **look** completed\n\n## scripted says\n\ntwo\n")
+    assert (await bullpen("logs", "work/scripted", "-n", "1")).out == "two\n"
+    assert (await bullpen("logs", "work")).out.startswith("\n# work\n")
+    assert "work" not in text.splitlines()[1]
+
+
 async def test_logs_print_the_events_of_an_agent(bullpen: Bullpen, talk: SessionClient) -> None:
     await talk.prompt("[[chunk hello]]")
     await talk.wait_for_event("turn_end")
-    text = (await bullpen("logs", "work/scripted")).out
+    text = (await bullpen("logs", "work/scripted", "--events")).out
     assert "session start" not in text
+    assert "turn end" in text
     assert "hello" in text
     lines = (await bullpen("logs", "work/scripted", "--json", "--tail", "2")).out.splitlines()
     assert [json.loads(line)["type"] for line in lines] == ["turn_end", "worker_activity"]

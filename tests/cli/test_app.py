@@ -1,6 +1,5 @@
 """Commands that need no server: help, wrong arguments, settings, database, completion."""
 
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -142,34 +141,6 @@ def test_an_unexpected_exception_is_one_sentence_unless_debugging_is_on(
     monkeypatch.setenv("BULLPEN_DEBUG", "1")
     with pytest.raises(ZeroDivisionError):
         explain(ZeroDivisionError("oh"))
-
-
-async def test_config_says_where_each_value_comes_from(
-    bullpen_without_server: Bullpen, tmp_path: Path
-) -> None:
-    bullpen_without_server.env |= {"BULLPEN_PORT": "8123", "BULLPEN_TOKEN": "very-secret"}
-    file = tmp_path / ".config" / "bullpen" / "config.toml"
-    file.parent.mkdir(parents=True)
-    file.write_text("max_sessions = 9\n")
-    done = await bullpen_without_server("config", "--json")
-    settings = json.loads(done.out)["settings"]
-    assert settings["port"] == {"value": 8123, "source": "environment"}
-    assert settings["max_sessions"] == {"value": 9, "source": str(file)}
-    assert settings["host"] == {"value": "127.0.0.1", "source": "default"}
-    shown = await bullpen_without_server("config")
-    assert "8123" in shown.out
-    assert "very-secret" not in done.out + shown.out
-
-
-async def test_an_unknown_setting_is_named_with_the_most_similar_setting(
-    bullpen_without_server: Bullpen, tmp_path: Path
-) -> None:
-    file = tmp_path / ".config" / "bullpen" / "config.toml"
-    file.parent.mkdir(parents=True)
-    file.write_text("prot = 1\n")
-    done = await bullpen_without_server("ls")
-    assert done.code == 2
-    assert "did you mean port?" in done.err
 
 
 async def test_the_database_is_downgraded_and_upgraded(

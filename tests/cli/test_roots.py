@@ -1,5 +1,6 @@
 """`bullpen roots`, and the question that `new` and `run` ask in a directory that is not allowed yet."""
 
+import json
 import os
 import sys
 from collections.abc import AsyncIterator
@@ -57,6 +58,19 @@ async def test_after_no_the_session_is_refused_with_advice(
     await window.enter("n")
     await window.until("bullpen roots add")
     assert (await server.call("GET", "/api/sessions"))["total"] == 0
+
+
+async def test_import_asks_once_to_allow_the_directories_of_its_file(
+    window: Tmux, server: Server, tmp_path: Path
+) -> None:
+    saved = {"id": "a", "worktreePath": f"{tmp_path}/srv/app", "createdAt": "2025-01-01T00:00:00.000Z"}
+    (tmp_path / "sessions.json").write_text(json.dumps([saved, saved | {"id": "b"}]))
+    await window.enter(f"bullpen import {tmp_path}/sessions.json")
+    await window.until(f"Allow sessions in {tmp_path}/srv/app? [Y/n]")
+    await window.enter("")
+    screen = await window.until(lambda screen: screen.count("imported app") == 2)
+    assert "skipped" not in screen
+    assert (await server.call("GET", "/api/sessions"))["total"] == 2
 
 
 async def test_without_a_terminal_the_error_names_the_exact_command(server: Server, tmp_path: Path) -> None:

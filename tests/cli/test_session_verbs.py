@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import re
 import subprocess
 from pathlib import Path
 
@@ -128,7 +127,7 @@ async def test_logs_refuse_a_format_that_the_target_does_not_have(bullpen: Bullp
 
 async def test_logs_print_the_events_of_a_session(bullpen: Bullpen, server: Server) -> None:
     worker = await terminal_of(server, "story")
-    text = (await bullpen("logs", "story")).out
+    text = (await bullpen("logs", "story", "--events")).out
     assert "session start" in text
     assert "worker ready" in text
     lines = (await bullpen("logs", "story", "--json", "--tail", "1")).out.splitlines()
@@ -199,6 +198,24 @@ async def test_url_logs_a_browser_in(bullpen: Bullpen, server: Server) -> None:
     async with httpx.AsyncClient(trust_env=False) as browser:
         answer = await browser.post(f"{server.url}/api/login", json={"code": link.partition("#code=")[2]})
     assert answer.status_code == 200
+
+
+async def test_a_link_that_a_phone_cannot_open_is_printed_with_advice(
+    bullpen: Bullpen, server: Server
+) -> None:
+    await server.new_session(title="seen")
+    for arguments in (("url", "--qr"), ("share", "seen")):
+        local = await bullpen(*arguments)
+        assert (local.code, local.out.splitlines()[-1].startswith(server.url)) == (0, True)
+        assert local.err.startswith("bullpen: only this machine can open this link. For a phone, start")
+        assert "█" not in local.out
+    assert (await bullpen("url")).err == ""
+    server.set(BULLPEN_ALLOWED_HOSTS="bullpen.example", BULLPEN_TRUSTED_PROXIES="127.0.0.1")
+    await server.restart()
+    for arguments in (("url", "--qr"), ("share", "seen")):
+        remote = await bullpen(*arguments)
+        assert (remote.code, remote.err, "https://bullpen.example/#" in remote.out) == (0, "", True)
+        assert ("█" in remote.out) == ("--qr" in arguments)
 
 
 async def test_a_database_in_use_is_not_downgraded(bullpen: Bullpen) -> None:
@@ -285,7 +302,9 @@ async def test_db_downgrade_asks_first_and_keeps_a_copy(tmux: Tmux, server: Serv
     await tmux.until("the database was not changed")
     assert (await bullpen("db", "downgrade", "base")).code == 1  # without a terminal the user cannot be asked
     assert list(server.home.glob("*.copy")) == []
-    await tmux.enter("clear; bullpen db downgrade base")
+    await tmux.enter("clear")
+    await tmux.until(lambda screen: "[y/N]" not in screen)
+    await tmux.enter("bullpen db downgrade base")
     await tmux.until("[y/N]")
     await tmux.type("y", "Enter")
     await tmux.until("the database is at nothing: it is empty")
@@ -293,24 +312,3 @@ async def test_db_downgrade_asks_first_and_keeps_a_copy(tmux: Tmux, server: Serv
     copy.replace(server.home / "bullpen.db")
     await server.start()
     assert [each["title"] for each in (await server.call("GET", "/api/sessions"))["sessions"]] == ["precious"]
-
-
-async def test_config_shows_the_values_of_the_running_server_in_eighty_columns(
-    server: Server, bullpen: Bullpen, tmux: Tmux
-) -> None:
-    assert "The running server uses the same values.\n" in (await bullpen("config")).out
-    bullpen.env["AGENT_MAX_SESSIONS"] = "9"
-    other = (await bullpen("config")).out
-    assert re.search(r"^\* +max_sessions +9 +environment$", other, re.MULTILINE)
-    assert re.search(r"^max_sessions +5 +default$", other, re.MULTILINE)
-    report = json.loads((await bullpen("config", "--json")).out)
-    assert (report["settings"]["max_sessions"]["value"], report["running"]["max_sessions"]["value"]) == (9, 5)
-    assert report["running"]["token"]["value"] == "(hidden)"
-    tmux.resize(80, 60)  # the terminal gets the new size a moment later
-    resized = "until [ \"$(stty size)\" = '60 80' ]; do :; done"
-    await tmux.enter(f"{resized}; bullpen config; echo over-$((40 + 2))")
-    shown = await tmux.until("\nover-42\n")
-    listed = [line.split()[0] for line in shown[shown.index("SETTING") :].split("\n\n")[0].splitlines()]
-    assert listed == ["SETTING", *report["settings"]]  # one line for each setting, so none was wrapped
-    await server.stop()
-    assert "No running server could be asked" in (await bullpen("config")).out

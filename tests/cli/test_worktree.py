@@ -27,21 +27,28 @@ def repo(workspace: Path) -> Repo:
     return Repo(workspace / "site")
 
 
-async def test_a_worktree_is_added_listed_removed_and_restored(bullpen: Bullpen, repo: Repo) -> None:
+async def test_a_worktree_is_added_listed_removed_and_restored(
+    bullpen: Bullpen, repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run = runner(bullpen)
     await run("repo", "add", str(repo.path))
     await run("repo", "set", "site", "--setup", "echo $COLOUR > output", "--env", "COLOUR=green")
-    worktree = Path((await run("worktree", "add", "fix", "--repo", "site", "-q")).out.strip())
+    worktree = Path((await run("worktree", "add", "fix", str(repo.path), "-q")).out.strip())
     assert (worktree / "output").read_text() == "green\n"
-    listed = (await run("worktree", "ls", "-r", "site")).out
+    listed = (await run("worktree", "ls", "site")).out
     assert "fix" in listed and "changed" in listed
-    refused = await run("worktree", "rm", "fix", "-r", "site", expect=1)
+    refused = await run("worktree", "rm", "fix", "site", expect=1)
     assert "?? output" in refused.err and "1 uncommitted change;" in refused.err
-    await run("worktree", "rm", "fix", "-r", "site", "--force")
+    await run("worktree", "rm", "fix", "site", "--force")
     assert not worktree.exists()
-    assert "restore it with: bullpen worktree restore fix" in (await run("worktree", "ls", "-r", "site")).out
-    await run("worktree", "restore", "fix", "-r", "site")
+    assert "restore it with: bullpen worktree restore fix site\n" in (await run("worktree", "ls", "site")).out
+    await run("worktree", "restore", "fix", "site")
     assert (worktree / "output").read_text() == "green\n"
+    unknown = await run("worktree", "ls", "sight", expect=1)
+    assert "no repository called sight" in unknown.err
+    for place in (worktree, repo.path):  # directories, relative to that of the command
+        monkeypatch.chdir(place)
+        assert (await run("worktree", "ls", ".", "-q")).out == "main\nfix\n"
 
 
 async def test_the_error_for_an_unregistered_repository_names_the_command_that_registers_it(
@@ -69,7 +76,7 @@ async def test_new_and_run_create_a_worktree_for_the_session(bullpen: Bullpen, r
     assert (session["worktreeId"], session["workers"][0]["role"]) == ("a-review", "critic")
     done = await run("run", "say hello", "-w", "-C", site, "--agent", "demo", "--json")
     assert json.loads(done.out)["sessionId"]
-    listed = json.loads((await run("worktree", "ls", "-r", "site", "--json")).out)
+    listed = json.loads((await run("worktree", "ls", "site", "--json")).out)
     assert [each["name"] for each in listed["worktrees"]] == ["main", "a-review", "say-hello", "topic"]
 
 

@@ -24,7 +24,7 @@ from bullpen.wire.browser import session_json
 from bullpen.wire.event_lines import event_line, read_head, read_line
 from bullpen.wire.json import encode
 from bullpen.wire.markdown import MarkdownWriter
-from bullpen.wire.sessions_json import SavedSession, read_saved
+from bullpen.wire.sessions_json import SavedSession, read_saved, read_time
 from bullpen.workers.saved_screens import HEADER, MAGIC, SavedScreens, ScreenPosition
 from bullpen.workers.screen import Screen
 from support import golden
@@ -105,6 +105,7 @@ def test_a_line_of_an_event_is_read_back_as_it_was_written(case: Any) -> None:
 # -- sessions.json --------------------------------------------------------------------------------------
 
 WORKER = {"id": "w", "type": "agent", "name": "Claude", "pid": 1, "agentId": "claude-code-builtin"}
+NOW = 1_800_000_000_000
 SAVED = [
     {"id": "a", "type": "quick", "locationPath": "/tmp", "createdAt": "2025-01-01", "workers": [WORKER]},
     {
@@ -125,7 +126,8 @@ def check_saved(data: bytes) -> None:
     except BullpenError:
         return
     assert isinstance(saved, SavedSession)
-    assert all(isinstance(worker.agent, str | None) for worker in saved.workers)
+    for time in (saved.created_at, *(worker.created_at for worker in saved.workers)):
+        assert 0 <= read_time(time, NOW) <= NOW
 
 
 def test_saved_sessions_that_once_failed_are_read_or_refused() -> None:

@@ -5,11 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from bullpen.domain.events import SessionImported, SessionStart
 from bullpen.domain.records import Repository
 from bullpen.domain.states import WorkerState
-from bullpen.sessions.importing import NAMESPACE, ImportedSession, ImportResult, SkippedEntry, import_sessions
+from bullpen.sessions.importing import NAMESPACE, ImportedSession, ImportResult, import_sessions
 from support.server_without_web import ServerWithoutWeb
 
 UUID = "0123abcd-0123-4567-89ab-0123456789ab"
@@ -70,8 +71,9 @@ async def test_a_session_is_imported_once_with_an_id_derived_from_its_old_one(
     (taken,) = (await import_entries(local_server, entry("one", directory))).taken
     assert taken.session_id == str(uuid.uuid5(NAMESPACE, "/one"))
     again = await import_entries(local_server, entry("one", directory), entry("two", directory))
-    assert again.left == [SkippedEntry(id="one", reason=f"it exists already, as session {taken.session_id}")]
-    assert [each.id for each in again.taken] == ["two"]
+    assert again.left == []
+    assert [(each.id, each.before) for each in again.taken] == [("one", True), ("two", False)]
+    assert again.taken[0] == replace(taken, before=True)
 
 
 async def test_an_entry_that_cannot_be_imported_is_reported_and_the_others_are_imported(

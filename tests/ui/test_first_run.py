@@ -1,5 +1,6 @@
-"""The demo button of the home page starts a tour that explains a change while it is made."""
+"""The home page without sessions offers a tour, and the sessions that agent-console has saved."""
 
+import json
 from pathlib import Path
 
 from playwright.async_api import BrowserContext, expect
@@ -26,3 +27,22 @@ async def test_the_demo_button_explains_the_plan_the_permission_and_the_change_i
     (session,) = (await server.call("GET", "/api/sessions"))["sessions"]
     assert "demo agent" in (Path(session["locationPath"]) / "hello.md").read_text()
     assert await page.evaluate("window.violations") == []
+
+
+async def test_the_sessions_of_agent_console_are_offered_and_imported(
+    device: BrowserContext, server: Server
+) -> None:
+    saved = {"id": "a", "worktreePath": str(server.workspace), "createdAt": "2025-01-01T00:00:00.000Z"}
+    file = server.workspace / ".agent-console" / "sessions.json"
+    file.parent.mkdir()
+    file.write_text(json.dumps([saved, saved | {"id": "gone", "worktreePath": "/nowhere"}]))
+    page = await device.new_page()
+    await page.goto(server.url)
+    await expect(page.get_by_text("has 2 sessions")).to_be_visible()
+    await page.get_by_role("button", name="Import them").click()
+    await expect(
+        page.get_by_role("navigation", name="Sessions").get_by_role("link", name="workspace")
+    ).to_be_visible()
+    await expect(page.get_by_role("button", name="Import them")).to_have_count(0)
+    (session,) = (await server.call("GET", "/api/sessions"))["sessions"]
+    assert session["createdAt"] == saved["createdAt"]

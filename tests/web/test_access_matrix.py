@@ -54,6 +54,7 @@ REQUIRED_SCOPE = {
     "POST /api/agents": "admin",
     "PUT /api/agents/{agent_id}": "admin",
     "DELETE /api/agents/{agent_id}": "admin",
+    "GET /api/import": "admin",
     "POST /api/import": "operate",
     "GET /api/inbox": "view",
     "GET /api/search": "view",

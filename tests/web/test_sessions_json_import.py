@@ -1,6 +1,8 @@
 """Sessions of a `sessions.json` in the old or new format are imported once, and no program is started."""
 
+import asyncio
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ import pytest
 from bullpen.domain.errors import Invalid
 from bullpen.wire.sessions_json import read_saved
 from support.commands import Bullpen
-from support.server import Server
+from support.server import SECONDS, Server
 from support.session_client import define_scripted
 
 TIME = "2025-01-01T00:00:00.000Z"
@@ -48,7 +50,7 @@ def test_the_old_format_is_read_as_one_agent_in_a_session(tmp_path: Path) -> Non
         str(tmp_path),
     )
     (agent,) = quick.workers
-    assert (agent.id, agent.name, agent.agent) == ("a-agent", "Claude", "claude")
+    assert (agent.id, agent.name, agent.agents) == ("a-agent", "Claude", ("claude-tui", "claude"))
 
 
 @pytest.mark.parametrize("entry", [7, None, [], {}, {"id": 1}, {"id": "x", "type": "quick", "workers": 3}])
@@ -85,8 +87,7 @@ async def test_sessions_of_both_formats_are_imported_once_and_can_be_restarted(s
     assert [event["data"] for event in events["events"]] == [{"originalId": "session-1", "createdAt": TIME}]
 
     again = await import_entries(server, *entries)
-    assert again["taken"] == []
-    assert all("exists already" in each["reason"] for each in again["left"])
+    assert (again["left"], [each["before"] for each in again["taken"]]) == ([], [True, True])
     assert (await server.call("GET", "/api/sessions"))["total"] == 2
 
     path = f"/api/sessions/{first['id']}"
@@ -96,6 +97,72 @@ async def test_sessions_of_both_formats_are_imported_once_and_can_be_restarted(s
     assert (await server.http.get(f"{path}/workers/{terminal}/output")).content == b""
     await server.call("POST", f"{path}/workers/{terminal}/restart", 200)
     await server.worker_in(first["id"], terminal, "active")
+
+
+async def test_an_imported_session_keeps_the_times_of_its_file(server: Server) -> None:
+    later, unreadable, future = "2025-01-01T00:00:05.000Z", "yesterday", "2999-01-01T00:00:00.000Z"
+    workers = [
+        worker("w", "terminal", "Shell"),
+        worker("v", "terminal", "Other", createdAt=later),
+    ]
+    body = [
+        new_entry("dated", server.workspace, *workers),
+        new_entry("undated", server.workspace, createdAt=unreadable),
+        new_entry("later", server.workspace, createdAt=future),
+    ]
+    imported = await server.call("POST", "/api/import", 200, json=body)  # the file itself: a list
+    dated, undated, too_late = [
+        await server.call("GET", f"/api/sessions/{each['sessionId']}") for each in imported["taken"]
+    ]
+    assert (dated["createdAt"], dated["updatedAt"]) == (TIME, later)
+    assert [each["createdAt"] for each in dated["workers"]] == [TIME, later]
+    now = datetime.now(UTC).isoformat()
+    assert "2026" <= undated["createdAt"] <= now
+    assert "2026" <= too_late["createdAt"] <= now
+    listed = (await server.call("GET", "/api/sessions"))["sessions"]
+    assert listed[-1]["id"] == dated["id"]
+    ((old,),) = [(await import_entries(server, old_entry("old", server.workspace)))["taken"]]
+    session = await server.call("GET", f"/api/sessions/{old['sessionId']}")
+    assert [session["createdAt"], session["updatedAt"]] == [TIME, TIME]
+
+
+async def test_an_imported_agent_runs_in_a_terminal(server: Server) -> None:
+    definition = {"id": "claude-tui", "name": "Claude", "kind": "pty", "command": ["/bin/cat"]}
+    await server.call("PUT", "/api/agents/claude-tui", 200, json=definition)
+    unknown = worker("u", "agent", "Unknown", agentId="unknown-agent")
+    entries = [old_entry("old", server.workspace), new_entry("new", server.workspace, unknown)]
+    taken = (await import_entries(server, *entries))["taken"]
+    (claude,), (other,) = [
+        (await server.call("GET", f"/api/sessions/{each['sessionId']}"))["workers"] for each in taken
+    ]
+    assert (claude["agentId"], claude["agentKind"]) == ("claude-tui", "pty")
+    assert (other["agentId"], other["agentKind"]) == ("unknown-agent", "pty")
+    path = f"/api/sessions/{claude['sessionId']}"
+    await server.call("POST", f"{path}/workers/{claude['id']}/restart", 200)
+    await server.worker_in(claude["sessionId"], claude["id"], "active")
+    output = await server.http.get(f"{path}/workers/{claude['id']}/output")
+    assert output.status_code == 200
+
+
+async def test_the_sessions_of_agent_console_are_offered_at_the_first_start(server: Server) -> None:
+    assert await server.call("GET", "/api/import", 200) == {"path": None, "sessions": []}
+    file = server.workspace / ".agent-console" / "sessions.json"
+    file.parent.mkdir()
+    entry = old_entry("a", server.workspace)
+    file.write_text(json.dumps([entry]))
+    offer = f"1 session of agent-console can be imported: bullpen import {file}\n"
+    assert offer not in server.output()
+    await server.restart()
+    async with asyncio.timeout(SECONDS):
+        while offer not in server.output():
+            await asyncio.sleep(0.02)
+    found = await server.call("GET", "/api/import", 200)
+    assert found == {"path": str(file), "sessions": [entry]}
+    await server.call("POST", "/api/import", 200, json=found)
+    await server.restart()
+    assert server.output().count(offer) == 1
+    file.write_text("{")
+    assert (await server.call("GET", "/api/import", 200))["path"] is None
 
 
 async def test_an_entry_that_cannot_be_imported_is_skipped_with_a_reason(server: Server) -> None:
@@ -130,7 +197,8 @@ async def test_a_uuid_is_kept_as_the_id_and_the_session_survives_a_restart(serve
     await server.restart()
     session = await server.call("GET", f"/api/sessions/{id}")
     assert [each["state"] for each in session["workers"]] == ["exited"]
-    assert (await import_entries(server, new_entry(id, server.workspace)))["taken"] == []
+    (again,) = (await import_entries(server, new_entry(id, server.workspace)))["taken"]
+    assert (again["sessionId"], again["before"], again["workers"]) == (id, True, 1)
 
 
 async def test_the_command_prints_imported_and_skipped_entries(server: Server, tmp_path: Path) -> None:
@@ -142,7 +210,7 @@ async def test_the_command_prints_imported_and_skipped_entries(server: Server, t
     assert "imported workspace" in done.out
     assert "skipped b: /etc is outside the workspace root" in done.out
     again = await bullpen("import", str(file))
-    assert (again.code, "skipped a: it exists already" in again.out) == (1, True)
+    assert (again.code, "was imported before" in again.out) == (0, True)
     file.write_text("{}")
     assert (await bullpen("import", str(file))).code == 2
     assert (await bullpen("import", str(tmp_path / "nothing"))).code == 2

@@ -58,11 +58,14 @@ async def conversation(limited_server: Server, repository: dict[str, Any]) -> As
 
 
 async def register(server: Server, name: str) -> dict[str, Any]:
-    """Create a repository in the workspace root and register it."""
+    """Create a repository in the workspace root and register it, with the scripted agent as its default."""
     path = server.workspace / name
     subprocess.run(["git", "init", "-q", str(path)], check=True)
-    created: dict[str, Any] = await server.call("POST", "/api/repositories", 201, json={"path": str(path)})
-    return created
+    created = await server.call("POST", "/api/repositories", 201, json={"path": str(path)})
+    edited: dict[str, Any] = await server.call(
+        "PATCH", f"/api/repositories/{created['id']}", 200, json={"agentId": "scripted"}
+    )
+    return edited
 
 
 async def messages(conversation: SessionClient, **params: str) -> list[dict[str, Any]]:
@@ -131,7 +134,8 @@ async def test_a_session_is_shown_with_its_messages_in_order_and_its_repository(
 
 async def test_a_session_shows_its_repository_after_that_was_unregistered(limited_server: Server) -> None:
     repository = await register(limited_server, "forgotten")
-    session = await limited_server.call("POST", "/api/sessions", 201, json={"repoId": repository["id"]})
+    body = {"type": "worktree", "repoId": repository["id"]}
+    session = await limited_server.call("POST", "/api/sessions", 201, json=body)
     await limited_server.call("DELETE", f"/api/repositories/{repository['id']}", 204)
     detail = await limited_server.call("GET", f"/api/sessions/{session['id']}", 200)
     assert detail["repo"]["path"] == repository["path"]
@@ -333,7 +337,7 @@ async def test_a_tool_call_is_a_message_with_name_arguments_and_result(conversat
 
 
 @pytest.mark.parametrize("name", ["repoId", "repositoryId"])
-async def test_creating_a_session_answers_201_with_the_session(
+async def test_creating_a_session_with_only_a_repository_starts_its_default_agent(
     limited_server: Server, repository: dict[str, Any], name: str
 ) -> None:
     session = await limited_server.call("POST", "/api/sessions", 201, json={name: repository["id"]})
@@ -341,6 +345,35 @@ async def test_creating_a_session_answers_201_with_the_session(
     assert (session["repoId"], session["status"]) == (repository["id"], "active")
     assert session["locationPath"] == repository["path"]
     assert is_time(session["createdAt"])
+    (agent,) = session["workers"]
+    assert (agent["type"], agent["agentId"], agent["state"]) == ("agent", "scripted", "spawning")
+    await limited_server.call("DELETE", f"/api/sessions/{session['id']}", 200)
+
+
+@pytest.mark.parametrize("name", ["repoId", "repositoryId"])
+async def test_creating_a_session_with_a_type_and_no_agent_starts_none(
+    limited_server: Server, repository: dict[str, Any], name: str
+) -> None:
+    body = {"type": "worktree", name: repository["id"]}
+    session = await limited_server.call("POST", "/api/sessions", 201, json=body)
+    assert (session["repoId"], session["workers"]) == (repository["id"], [])
+
+
+async def test_every_filter_by_repository_has_both_names(
+    conversation: SessionClient, repository: dict[str, Any]
+) -> None:
+    server = conversation.server
+    await server.new_session()
+    by_either_name = [
+        await server.call("GET", "/api/sessions", 200, params={name: repository["id"], "status": "active"})
+        for name in ("repoId", "repositoryId")
+    ]
+    assert by_either_name[0] == by_either_name[1]
+    assert {each["repoId"] for each in by_either_name[0]["sessions"]} == {repository["id"]}
+    routes = (await server.call("GET", "/api/openapi.json", 200))["paths"].values()
+    filters = [{each["name"] for each in route.get("get", {}).get("parameters", [])} for route in routes]
+    assert [names for names in filters if ("repoId" in names) != ("repositoryId" in names)] == []
+    assert len([names for names in filters if "repositoryId" in names]) == 3
 
 
 async def test_the_list_has_the_total_the_limit_and_the_offset(limited_server: Server) -> None:
@@ -411,6 +444,19 @@ async def test_a_session_beyond_the_limit_is_refused_with_a_retry_time(limited_s
     assert config.load(env={"HOME": "/"}).max_sessions == 5
     for each in created:
         await limited_server.call("DELETE", each.path, 200)
+
+
+async def test_a_session_with_only_a_repository_counts_against_the_limit(
+    limited_server: Server, repository: dict[str, Any]
+) -> None:
+    body = {"repoId": repository["id"]}
+    created = [
+        await limited_server.call("POST", "/api/sessions", 201, json=body) for _ in range(MAX_SESSIONS)
+    ]
+    refused = await limited_server.http.post("/api/sessions", json=body)
+    assert (refused.status_code, refused.headers["retry-after"]) == (429, "60")
+    for each in created:
+        await limited_server.call("DELETE", f"/api/sessions/{each['id']}", 200)
 
 
 async def test_a_freed_slot_can_be_used_and_is_logged(limited_server: Server) -> None:

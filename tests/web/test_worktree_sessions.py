@@ -18,9 +18,9 @@ async def repository(server: Server, workspace: Path) -> RegisteredRepository:
 
 
 async def new_session(repository: RegisteredRepository, expect: int = 201, **body: Any) -> Any:
-    return await repository.server.call(
-        "POST", "/api/sessions", expect, json={"repoId": repository.id, **body}
-    )
+    """Create a session of the repository without an agent."""
+    body = {"type": "worktree", "repoId": repository.id, **body}
+    return await repository.server.call("POST", "/api/sessions", expect, json=body)
 
 
 async def detail(repository: RegisteredRepository, session: dict[str, Any]) -> Any:
@@ -72,7 +72,7 @@ async def test_a_session_that_cannot_be_created_leaves_no_worktree_and_no_branch
 async def test_a_session_requested_three_times_at_once_gets_one_worktree(
     repository: RegisteredRepository,
 ) -> None:
-    body = {"repoId": repository.id, "worktree": {"prompt": "only one"}}
+    body = {"type": "worktree", "repoId": repository.id, "worktree": {"prompt": "only one"}}
     posts = (
         repository.server.http.post("/api/sessions", json=body, headers={"Idempotency-Key": "k"})
         for _ in range(3)

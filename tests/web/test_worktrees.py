@@ -347,7 +347,9 @@ async def test_a_worktree_with_a_running_worker_is_not_removed(
     repository: RegisteredRepository, server: Server
 ) -> None:
     created = await repository.add(branch="topic")
-    session = await server.new_session(repoId=repository.id, worktreeId="topic", locationPath=None)
+    session = await server.new_session(
+        type="worktree", repoId=repository.id, worktreeId="topic", locationPath=None
+    )
     terminal = await server.new_terminal(session["id"])
     refused = await repository.remove("topic", 409, force=True)
     assert "end it first" in refused["message"]
@@ -380,7 +382,9 @@ async def test_a_worktree_in_which_a_worker_started_during_its_cleanup_is_not_re
     async with asyncio.timeout(30):
         while not (path / "cleaning").exists():
             await asyncio.sleep(0.02)
-    session = await server.new_session(repoId=repository.id, worktreeId="topic", locationPath=None)
+    session = await server.new_session(
+        type="worktree", repoId=repository.id, worktreeId="topic", locationPath=None
+    )
     await server.new_terminal(session["id"], role="latecomer")
     (path / "go").touch()
     assert "latecomer" in (await removing)["message"]
@@ -509,7 +513,7 @@ async def test_sessions_use_the_default_agent_and_environment_of_their_repositor
     repository: RegisteredRepository, server: Server
 ) -> None:
     await repository.set(agentId="demo", env={"COLOUR": "green"})
-    session = await server.new_session(repoId=repository.id, locationPath=None)
+    session = await server.new_session(type="worktree", repoId=repository.id, locationPath=None)
     worker = await server.call("POST", f"/api/sessions/{session['id']}/workers", 201, json={"type": "agent"})
     assert worker["agentId"] == "demo"
     terminal = await server.new_terminal(session["id"])

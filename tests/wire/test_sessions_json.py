@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from bullpen.domain.errors import Invalid
-from bullpen.wire.sessions_json import SavedSession, SavedWorker, is_old, is_uuid, read_saved
+from bullpen.wire.sessions_json import SavedSession, SavedWorker, is_old, is_uuid, read_saved, read_time
 
 NEW = {
     "id": "s",
@@ -37,19 +37,34 @@ def test_the_new_format_is_read_as_it_was_saved() -> None:
 
 
 def test_an_entry_of_the_old_format_is_a_session_with_one_agent() -> None:
-    agent = SavedWorker(id="s-agent", type="agent", name="Claude", agent_id="claude-code-builtin")
+    agent = SavedWorker(
+        id="s-agent", type="agent", name="Claude", agent_id="claude-code-builtin", created_at="2025"
+    )
     fields: dict[str, Any] = {"id": "s", "location_path": "/srv", "created_at": "2025", "workers": [agent]}
     quick = SavedSession(type="quick", **fields)
     assert read_saved(OLD) == read_saved(OLD | {"repositoryId": "default"}) == quick
     assert read_saved(OLD | {"repositoryId": "r"}) == SavedSession(
         type="worktree", repository_id="r", worktree_id="/srv", **fields
     )
-    assert agent.agent == "claude"
 
 
-def test_an_agent_gets_its_id_in_bullpen() -> None:
-    for saved, expected in (("claude-code-builtin", "claude"), ("scripted", "scripted"), (None, None)):
-        assert SavedWorker(id="w", type="agent", agent_id=saved).agent == expected
+def test_an_agent_has_ids_in_bullpen_that_prefer_the_agent_in_a_terminal() -> None:
+    expected: dict[str | None, tuple[str, ...]] = {
+        "claude-code-builtin": ("claude-tui", "claude"),
+        "scripted": ("scripted-tui", "scripted"),
+        None: (),
+    }
+    for saved, agents in expected.items():
+        assert SavedWorker(id="w", type="agent", agent_id=saved).agents == agents
+
+
+def test_a_saved_time_is_read_unless_it_is_unreadable_or_later_than_now() -> None:
+    now = 1_800_000_000_000
+    assert read_time("2025-01-01T00:00:00.123Z", now) == 1_735_689_600_123
+    assert read_time("2025-01-01T00:00:00.123", now) == 1_735_689_600_123
+    assert read_time("1960-01-01T00:00:00Z", now) == 0
+    for text in ("", "yesterday", "2999-01-01T00:00:00Z", "0001-01-01T00:00:00+23:59"):
+        assert read_time(text, now) in (0, now)
 
 
 def test_a_session_is_old_unless_it_has_a_type_and_workers() -> None:

@@ -10,15 +10,16 @@ import click
 
 from ..client import Client, Event, Permission, Question
 from ..domain.errors import BullpenError, Conflict
-from ..domain.reasons import readable, stop_reason_text
+from ..domain.reasons import stop_reason_text
 from .approve import describe
 from .default_agent import expected_agent
 from .find import SessionMatch, find, find_agent
 from .form_filling import fill_in
-from .report import describe_request, note_seen, printable_lines
+from .report import describe_request, note_seen
 from .stdin_lines import StdinLines
 from .text import paint, printable, short
 from .turn import FollowedTurn, fold
+from .turn_output import TurnOutput
 from .verb import target_argument, with_client
 
 
@@ -71,6 +72,7 @@ class ChatTurn:
         self._session_id = found.session.id
         self._worker_id = found.worker.id if found.worker else None
         self._lines = lines
+        self._output = TurnOutput()
         self._cancelling: asyncio.Task[None] | None = None
 
     async def run(self, text: str) -> None:
@@ -85,7 +87,7 @@ class ChatTurn:
                     if turn.is_over:
                         await note_seen(self._client, self._session_id, event.seq)
                         break
-        print()
+        self._output.end_line()
         if turn.error:
             print(paint(printable(turn.error), "red"))
         elif turn.stop_reason != "end_turn":
@@ -100,7 +102,7 @@ class ChatTurn:
         """Print an event of the turn, ask the user if the agent asks, and return the changed turn."""
         after = fold(turn, event)
         if after.begun and event.worker_id == after.worker_id:
-            _print_event(event)
+            self._output.print_event(event)
         if after.asks is not None and after.asks is not turn.asks:
             await self._answer(after.asks)
         return after
@@ -110,7 +112,7 @@ class ChatTurn:
         id = str(request.get("id"))
         permissions = {each.id: each for each in await self._client.permissions(self._session_id)}
         questions = {each.id: each for each in await self._client.questions(self._session_id)}
-        print()
+        self._output.end_line()
         try:
             if id in permissions:
                 await self._choose(permissions[id])
@@ -166,21 +168,3 @@ def match_option(options: list[dict[str, Any]], typed: str) -> dict[str, Any] | 
     by_name = (each for each, own_names in zip(options, names, strict=True) if text in own_names)
     by_kind = (each for kind in _KINDS.get(text, ()) for each in options if each.get("kind") == kind)
     return next(by_name, None) or next(by_kind, None)
-
-
-def _print_event(event: Event) -> None:
-    """Print an event of the conversation; other events print nothing."""
-    data = event.data if isinstance(event.data, dict) else {}
-    match event.type:
-        case "agent_message":
-            print(printable_lines(str(data.get("text", ""))), end="", flush=True)
-        case "agent_thought":
-            print(paint(printable_lines(str(data.get("text", ""))), "grey"), end="", flush=True)
-        case "tool_call":
-            title = str(data.get("title") or readable(str(data.get("kind") or "a tool")))
-            print(paint(f"\n· {printable(title)}", "blue"))
-        case "plan":
-            for step in data.get("entries") or []:
-                if isinstance(step, dict):
-                    status, content = readable(str(step.get("status"))), str(step.get("content"))
-                    print(paint(printable(f"  {status}: {content}"), "grey"))

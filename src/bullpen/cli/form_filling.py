@@ -7,8 +7,7 @@ from ..client import Question
 from ..domain.errors import Invalid
 from ..domain.forms import FormField, check_names, form_fields
 from .form import form_content, parse
-from .report import printable_lines
-from .text import paint, printable
+from .text import paint, printable, printable_lines
 
 AskUser = Callable[[str], Awaitable[str]]
 

@@ -12,8 +12,9 @@ from ..domain.errors import Invalid
 from ..log.recording_directory import MAX_METADATA_BYTES
 from ..log.recording_store import METADATA
 from ..log.zip_reader import ZipReader
+from .confirm import confirm
 from .output import print_json
-from .text import short
+from .text import home_relative, printable, short
 from .verb import json_option, with_client
 
 
@@ -34,9 +35,9 @@ def import_(file: Path, json: bool) -> int:
     entries = [] if recording else _read_entries(file)
 
     async def work(client: Client) -> ImportResult:
-        return (
-            await client.import_recording(*recording) if recording else await client.import_sessions(entries)
-        )
+        if recording:
+            return await client.import_recording(*recording)
+        return await _import_entries(client, entries)
 
     imported = with_client(work)
     if json:
@@ -44,6 +45,20 @@ def import_(file: Path, json: bool) -> int:
     else:
         _report(imported)
     return 0 if imported.taken or not imported.left else 1
+
+
+async def _import_entries(client: Client, entries: list[Any]) -> ImportResult:
+    """Import the entries. If directories are not allowed yet, ask the user once, and import the rest."""
+    first = await client.import_sessions(entries)
+    roots = sorted({each.allow_root for each in first.left if each.allow_root})
+    names = ", ".join(printable(home_relative(root)) for root in roots)
+    if not roots or not confirm(f"Allow sessions in {names}?", default=True):
+        return first
+    for root in roots:
+        await client.add_root(root)
+    second = await client.import_sessions(entries)
+    new = [each for each in second.taken if not each.before]
+    return ImportResult(taken=first.taken + new, left=second.left)
 
 
 def _recording(file: Path) -> tuple[str, bytes]:
@@ -82,7 +97,10 @@ def _report(imported: ImportResult) -> None:
     """Print the imported sessions and the skipped entries."""
     for session in imported.taken:
         name = f"{session.title} ({short(session.session_id)})"
-        print(f"imported {name} with {session.workers} workers, all ended")
+        if session.before:
+            print(f"{name} was imported before")
+        else:
+            print(f"imported {name} with {session.workers} workers, all ended")
         for note in session.notes:
             print(f"  {note}")
     for entry in imported.left:

@@ -10,6 +10,7 @@ from ..domain.reasons import stop_reason_text
 from .output import print_json
 from .text import printable, short
 from .turn import FollowedTurn, follow_turn, outcome
+from .turn_output import TurnOutput
 
 
 class TurnTimedOut(BullpenError):
@@ -32,22 +33,32 @@ async def report_turn(
     json: bool,
     timeout: float | None,
 ) -> int:
-    """Wait for the end of a turn, print the agent's answer, and return the exit code."""
+    """Print the agent's answer as it comes, wait for the end of the turn, and return the exit code."""
     last_seq = prompted.seq
+    output = TurnOutput(answer_only=not sys.stdout.isatty())
 
-    def note(event: Event) -> None:
+    def show(turn: FollowedTurn, event: Event) -> None:
         nonlocal last_seq
         last_seq = event.seq
+        if turn.begun and event.worker_id == turn.worker_id and not json:
+            output.print_event(event)
 
     try:
         async with asyncio.timeout(timeout):
-            turn = await follow_turn(client, session_id, worker.id if worker else None, prompted, note)
+            turn = await follow_turn(client, session_id, worker.id if worker else None, prompted, show)
     except TimeoutError:
         raise TurnTimedOut(f"the turn was not over after {timeout:g} seconds; it continues") from None
+    except asyncio.CancelledError:  # Ctrl-C
+        output.end_line()  # before the message
+        id = short(session_id)
+        _say(f"the agent keeps working; follow it: bullpen logs -f {id}; stop it: bullpen cancel {id}")
+        raise
+    finally:
+        output.end_line()
     if json:
         print_json(outcome(turn, session_id))
     else:
-        _print_turn(turn, session_id)
+        _print_end(turn, session_id)
     if turn.is_over and sys.stdout.isatty():
         await note_seen(client, session_id, last_seq)
     return turn.exit_code
@@ -59,10 +70,8 @@ async def note_seen(client: Client, session_id: str, seq: int) -> None:
         await client.mark_seen(session_id, seq)
 
 
-def _print_turn(turn: FollowedTurn, session_id: str) -> None:
-    """Print the agent's answer, and how the turn ended if it did not succeed."""
-    if turn.text:
-        print(printable_lines(turn.text))
+def _print_end(turn: FollowedTurn, session_id: str) -> None:
+    """Print how the turn ended if it did not succeed."""
     if turn.error:
         _say(turn.error)
     elif turn.asks is not None:
@@ -86,11 +95,6 @@ def _request_text(request: dict[str, object]) -> str:
     call = request.get("toolCall")
     title = call.get("title") if isinstance(call, dict) else None
     return printable(str(request.get("message") or title or "a permission"))
-
-
-def printable_lines(text: str) -> str:
-    """Return a text of several lines without control characters, which could control the terminal."""
-    return "\n".join(printable(line.replace("\t", "    ")) for line in text.split("\n"))
 
 
 def _say(sentence: str) -> None:

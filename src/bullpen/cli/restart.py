@@ -5,6 +5,7 @@ import click
 from ..client import Client, Worker
 from .find import SessionMatch, find
 from .output import print_json
+from .remedies import with_remedies
 from .status import return_command
 from .verb import json_option, quiet_option, target_argument, with_client
 
@@ -29,7 +30,8 @@ def restart(target: str, new_conversation: bool, if_ended: bool, json: bool, qui
         if if_ended and found.agent is not None and found.agent.alive:
             return found.agent, f"{found.name} is running; continue with: {return_command(found.session)}"
         message = f"restarted {found.name}{', in a new conversation' if new_conversation else ''}"
-        return await _restart(client, found, new_conversation), message
+        agent = await with_remedies(client, lambda: _restart(client, found, new_conversation))
+        return agent, message
 
     agent, message = with_client(work)
     if json:

@@ -11,6 +11,7 @@ from .find import find_agent
 from .model_and_mode import ModelAndMode, mode_option, model_option
 from .output import print_json
 from .prompt_text import read_prompt
+from .remedies import with_remedies
 from .report import check_timeout, report_turn
 from .session_place import base_option, branch_option, create_session, session_location, worktree_option
 from .text import short
@@ -92,7 +93,7 @@ async def _prompt(client: Client, session: Session, text: str, choice: ModelAndM
     """Send the first prompt; if that fails, remove the session and raise the reason."""
     try:
         await choice.apply(client, session.id)
-        return await client.prompt(session.id, text)
+        return await with_remedies(client, lambda: client.prompt(session.id, text))
     except BullpenError:
         now = await client.session(session.id)
         if now.status == "error" and now.workers:

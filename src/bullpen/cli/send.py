@@ -9,6 +9,7 @@ from .find import find
 from .model_and_mode import ModelAndMode, mode_option, model_option
 from .output import print_json
 from .prompt_text import read_prompt
+from .remedies import with_remedies
 from .report import check_timeout, report_turn
 from .values import Choice, Number
 from .verb import json_option, target_argument, with_client
@@ -66,8 +67,9 @@ def send(
         worker_id = found.worker.id if found.worker else None
         from_role = {"role": source, "what": what or "answer"} if source else None
         await ModelAndMode(model, mode).apply(client, found.session.id, worker_id)
-        prompted = await client.prompt(
-            found.session.id, prompt, worker_id=worker_id, busy=busy, source=from_role
+        prompted = await with_remedies(
+            client,
+            lambda: client.prompt(found.session.id, prompt, worker_id=worker_id, busy=busy, source=from_role),
         )
         agent = await receiving_agent(client, found)
         if wait:

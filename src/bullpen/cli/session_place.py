@@ -7,10 +7,9 @@ from typing import Any
 import click
 
 from ..client import Client, Session
-from ..domain.errors import Forbidden, Invalid
-from .confirm import confirm
+from ..domain.errors import Invalid
 from .find import find_repository_at
-from .text import home_relative, printable
+from .remedies import with_remedies
 
 worktree_option = click.option("--worktree", "-w", is_flag=True, help="Create a worktree for it.")
 branch_option = click.option(
@@ -25,15 +24,8 @@ def absolute(directory: Path) -> Path:
 
 
 async def create_session(client: Client, **fields: Any) -> Session:
-    """Create a session. If its directory is not allowed yet, ask the user once and remember the answer."""
-    try:
-        return await client.create_session(**fields)
-    except Forbidden as refused:
-        root = refused.details.get("allowRoot") if isinstance(refused.details, dict) else None
-        if root is None or not confirm(f"Allow sessions in {printable(home_relative(root))}?", default=True):
-            raise  # the message of the exception advises the user
-    await client.add_root(root)
-    return await client.create_session(**fields)
+    """Create a session; if it is refused for a reason that the user can remove, ask."""
+    return await with_remedies(client, lambda: client.create_session(**fields))
 
 
 async def session_location(

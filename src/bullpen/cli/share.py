@@ -4,6 +4,7 @@ import click
 
 from ..client import Client, Share
 from .find import find_session
+from .link import warn_if_local
 from .output import print_json
 from .token import parse_duration
 from .verb import json_option, session_argument, with_client
@@ -32,3 +33,4 @@ def share(session: str, expires: str, json: bool) -> None:
         print_json(made)
     else:
         print(f"this link shows the session for {expires}; it is printed only now:\n{made.url}")
+        warn_if_local(made.url)

@@ -92,6 +92,11 @@ def printable(text: str) -> str:
     return "".join(char if char.isprintable() else "�" for char in text)
 
 
+def printable_lines(text: str) -> str:
+    """Return a text of several lines without control characters, which could control the terminal."""
+    return "\n".join(printable(line.replace("\t", "    ")) for line in text.split("\n"))
+
+
 def width(text: str) -> int:
     """Return the number of terminal columns that a text occupies."""
     return sum(_columns(char) for char in text)

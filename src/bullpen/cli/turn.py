@@ -92,14 +92,14 @@ async def follow_turn(
     session_id: str,
     worker_id: str | None,
     prompted: PromptResult,
-    on_event: Callable[[Event], None] = lambda _: None,
+    on_event: Callable[[FollowedTurn, Event], None] = lambda *_: None,
 ) -> FollowedTurn:
     """Follow the turn of a prompt, and return its state once it is over or needs a person."""
     turn = FollowedTurn(prompt_id=prompted.prompt_id, worker_id=worker_id)
     async with aclosing(client.follow(session_id, prompted.seq - 1)) as events:
         async for event in events:
             turn = fold(turn, event)
-            on_event(event)
+            on_event(turn, event)
             if turn.is_over or turn.asks is not None:
                 return turn
     raise AssertionError("following a session never ends")

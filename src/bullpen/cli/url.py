@@ -2,6 +2,7 @@
 
 import click
 
+from .link import opens_elsewhere, print_qr_code, warn_if_local
 from .output import print_json
 from .verb import json_option, with_client
 
@@ -22,7 +23,7 @@ def url(qr: bool, json: bool) -> None:
         print_json(code)
         return
     print(code.url)
-    if qr:
-        import segno  # noqa: PLC0415
-
-        segno.make(code.url, micro=False).terminal(compact=True)
+    if qr and opens_elsewhere(code.url):
+        print_qr_code(code.url)
+    elif qr:
+        warn_if_local(code.url)

@@ -1,5 +1,7 @@
 """`bullpen worker`: add, list, restart or end workers of a session."""
 
+from functools import partial
+
 import click
 
 from ..client import Client, Session, Worker
@@ -7,6 +9,7 @@ from ..domain.errors import NotFound
 from .command_line import VerbWithCommand
 from .find import find, find_session
 from .output import print_json
+from .remedies import with_remedies
 from .show import WORKER_COLUMNS, worker_row
 from .table import print_table
 from .text import short
@@ -49,9 +52,10 @@ def add(
 
     async def work(client: Client) -> Worker:
         found = await find_session(client, session)
-        return await client.add_worker(
-            found.id, type, name=name, role=role, agent_id=agent, file_path=file, command=command
+        add = partial(
+            client.add_worker, name=name, role=role, agent_id=agent, file_path=file, command=command
         )
+        return await with_remedies(client, lambda: add(found.id, type))
 
     _report(with_client(work), "started", json, quiet)
 

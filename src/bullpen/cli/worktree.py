@@ -1,13 +1,14 @@
 """`bullpen worktree`: add, list, remove or restore git worktrees of a repository."""
 
 import asyncio
+import shlex
 import sys
 from pathlib import Path
 
 import click
 
 from ..client import Client, Repository, Worktree, WorktreeList
-from ..domain.errors import Conflict
+from ..domain.errors import Conflict, NotFound
 from .find import find_repository, find_repository_at
 from .output import print_json
 from .session_place import absolute
@@ -27,23 +28,25 @@ _COLUMNS = (
 _POLL_SECONDS = 1.0
 
 worktree_argument = click.argument("worktree", metavar="WORKTREE", help="Its name; see: bullpen worktree ls")
-repository_option = click.option("--repo", "-r", help="The repository; by default that of this directory.")
+repository_argument = click.argument(
+    "repository", required=False, help="Its name, path or id; by default that of this directory."
+)
 
 
 @worktree.command()
 @click.argument("branch", required=False, help="The branch; by default a generated name.")
+@repository_argument
 @click.option("--base", "-b", help="The commit where a new branch starts.")
 @click.option("--name", "-n", help="The name of the worktree.")
 @click.option("--existing", "-e", is_flag=True, help="The branch exists already.")
-@repository_option
 @json_option
 @quiet_option
 def add(
     branch: str | None,
+    repository: str | None,
     base: str | None,
     name: str | None,
     existing: bool,
-    repo: str | None,
     json: bool,
     quiet: bool,
 ) -> None:
@@ -52,12 +55,12 @@ def add(
     \b
     Examples:
       bullpen worktree add fix-login
-      bullpen worktree add fix-login --base origin/main
+      bullpen worktree add fix-login ~/src/site --base origin/main
       bullpen worktree add release-2 --existing
     """
 
     async def work(client: Client) -> Worktree:
-        found = await _repository(client, repo)
+        found = await _repository(client, repository)
         adding = client.add_worktree(found.id, branch=branch, base=base, name=name, existing=existing)
         if json or quiet or not sys.stderr.isatty():
             return await adding
@@ -71,14 +74,14 @@ def add(
 
 
 @worktree.command()
-@repository_option
+@repository_argument
 @json_option
 @quiet_option
-def ls(repo: str | None, json: bool, quiet: bool) -> None:
+def ls(repository: str | None, json: bool, quiet: bool) -> None:
     """List the worktrees, and what can be restored."""
 
     async def work(client: Client) -> WorktreeList:
-        return await client.worktrees((await _repository(client, repo)).id)
+        return await client.worktrees((await _repository(client, repository)).id)
 
     found = with_client(work)
     if json:
@@ -86,36 +89,36 @@ def ls(repo: str | None, json: bool, quiet: bool) -> None:
     elif quiet:
         print("\n".join(each.name for each in found.worktrees))
     else:
-        _print(found)
+        _print(found, repository)
 
 
 @worktree.command()
 @worktree_argument
+@repository_argument
 @click.option("--force", "-f", is_flag=True, help="Remove it even if work would be lost.")
-@repository_option
-def rm(worktree: str, force: bool, repo: str | None) -> None:
+def rm(worktree: str, repository: str | None, force: bool) -> None:
     """Remove a worktree, which can be restored for 7 days. Its branch stays."""
 
     async def work(client: Client) -> None:
-        await client.remove_worktree((await _repository(client, repo)).id, worktree, force=force)
+        await client.remove_worktree((await _repository(client, repository)).id, worktree, force=force)
 
     try:
         with_client(work)
     except Conflict as refused:
         _print_losses(refused)
         raise
-    print(f"removed {worktree}; restore it within 7 days with: bullpen worktree restore {worktree}")
+    print(f"removed {worktree}; restore it within 7 days with: {_restore_command(worktree, repository)}")
 
 
 @worktree.command()
 @worktree_argument
-@repository_option
+@repository_argument
 @json_option
-def restore(worktree: str, repo: str | None, json: bool) -> None:
+def restore(worktree: str, repository: str | None, json: bool) -> None:
     """Restore a worktree that was removed, with all its files."""
 
     async def work(client: Client) -> Worktree:
-        return await client.restore_worktree((await _repository(client, repo)).id, worktree)
+        return await client.restore_worktree((await _repository(client, repository)).id, worktree)
 
     restored = with_client(work)
     if json:
@@ -124,22 +127,33 @@ def restore(worktree: str, repo: str | None, json: bool) -> None:
         print(f"restored {restored.name} in {home_relative(restored.path)}")
 
 
-def _print(found: WorktreeList) -> None:
+def _print(found: WorktreeList, repository: str | None) -> None:
     """Print the table of worktrees, and the removed ones."""
     rows = [
         [each.name, each.branch or "-", _state(each), home_relative(each.path)] for each in found.worktrees
     ]
     print_table(_COLUMNS, rows)
     for trashed in found.trash:
-        command = f"bullpen worktree restore {trashed.name}"
+        command = _restore_command(trashed.name, repository)
         print(f"removed {age(trashed.removed_at)} ago: {trashed.name}; restore it with: {command}")
 
 
+def _restore_command(name: str, repository: str | None) -> str:
+    """Return the command that restores a worktree of the repository that the user named."""
+    return shlex.join(("bullpen", "worktree", "restore", name, *([repository] if repository else [])))
+
+
 async def _repository(client: Client, name: str | None) -> Repository:
-    """Return the repository with a name, by default that of the current directory."""
-    if name is not None:
+    """Return the repository with a name or a directory, by default that of the current directory."""
+    directory = absolute(Path(name or "."))
+    if name is None:
+        return await find_repository_at(client, directory)
+    try:
         return await find_repository(client, name)
-    return await find_repository_at(client, absolute(Path(".")))
+    except NotFound:
+        if directory.is_dir():
+            return await find_repository_at(client, directory)
+        raise
 
 
 async def _show_progress(client: Client, repo_id: str, adding: "asyncio.Future[Worktree]") -> Worktree:

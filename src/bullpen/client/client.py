@@ -97,6 +97,10 @@ class Client(
         """Return the settings that the server runs with."""
         return await self._rest.call(Settings, RestRequest("GET", "/api/settings"))
 
+    async def set_log_level(self, level: str) -> None:
+        """Change the least severe level that the server logs, until its next start."""
+        await self._rest.send(RestRequest("PATCH", "/api/settings", {"logLevel": level}))
+
     async def login_code(self) -> LoginCode:
         """Create a code that logs in one browser, once, within ten minutes."""
         return await self._rest.call(LoginCode, RestRequest("POST", "/api/login-codes"))
@@ -142,6 +146,7 @@ class Client(
         `find_repository`: if the directory belongs to a registered repository, use that repository.
         """
         body = _without_empty(
+            type="worktree" if repo_id else None,  # without a type the server starts the default agent
             locationPath=location_path,
             repoId=repo_id,
             worktreeId=worktree_id,

@@ -145,20 +145,22 @@ News: TypeAlias = SessionList | SessionChanged | SessionRemoved
 
 
 class ImportedSession(ServerShape, frozen=True, kw_only=True):
-    """A session that was imported; `notes` say what could not be restored."""
+    """A session that is imported, by this import or `before`; `notes` say what could not be restored."""
 
     id: str
     session_id: str
     title: str
     workers: int = 0
+    before: bool = False
     notes: list[str] = []
 
 
 class SkippedEntry(ServerShape, frozen=True, kw_only=True):
-    """An entry of an imported file that was skipped, and the reason."""
+    """An entry of an imported file that was skipped, the reason, and the root that would allow it."""
 
     id: str
     reason: str
+    allow_root: str | None = None
 
 
 class ImportResult(ServerShape, frozen=True, kw_only=True):

@@ -167,6 +167,7 @@ class Draft(Struct, frozen=True, gc=False):
     fact: Fact
     worker_id: str | None = None
     role: str | None = None
+    at: int | None = None  # milliseconds since the epoch, if it happened before now; an import sets it
 
 
 class Event(Struct, frozen=True, gc=False):

@@ -165,10 +165,11 @@ class SessionLog:
         Nothing is stored yet. Raise Conflict if a fact is not allowed now.
         """
         snapshot = self.snapshot
-        now = max(clock.now_ms(), snapshot.updated_at)
+        now = clock.now_ms()
         entries = []
         for draft in change.drafts:
-            event = Event(snapshot.last_seq + 1, now, draft.fact, draft.worker_id, draft.role)
+            at = max(now if draft.at is None else draft.at, snapshot.updated_at)
+            event = Event(snapshot.last_seq + 1, at, draft.fact, draft.worker_id, draft.role)
             entry = storable_entry(event)
             snapshot = fold(snapshot, entry.event)
             entries.append(entry)

@@ -28,7 +28,7 @@ class AgentSlots:
             count = "1 session has" if self._limit == 1 else f"{self._limit} sessions have"
             raise TooMany(
                 f"{count} a running agent, which is the limit; "
-                "end one of them and try again, or raise the limit with AGENT_MAX_SESSIONS"
+                "end one of them and try again, or raise the setting max_sessions (AGENT_MAX_SESSIONS)"
             ).with_details({"limit": self._limit, "setting": "max_sessions"})
         self._held[session_id] += 1
         try:

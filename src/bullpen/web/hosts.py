@@ -1,6 +1,5 @@
 """The Host and Origin values that the server accepts, and its URLs; any other value is refused."""
 
-import ipaddress
 import socket
 from collections.abc import Iterable
 
@@ -9,16 +8,6 @@ from ..config import Config
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 WILDCARD_ADDRESSES = ("0.0.0.0", "::")
 DEFAULT_PORT = {"http": 80, "https": 443}
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether an address can only be reached from this machine."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
 
 
 class AllowedNames:

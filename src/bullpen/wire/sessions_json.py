@@ -1,6 +1,7 @@
 """Read `sessions.json` of the program agent-console, in its old and its new format."""
 
 import re
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -12,8 +13,8 @@ from .json import storable
 NO_REPOSITORY = "default"  # the old format's repository id of a session without a repository
 OLD_AGENT = "claude-code-builtin"  # the only agent of the old format
 
-# Agents of agent-console: their id here.
-AGENTS = {OLD_AGENT: "claude"}
+AGENTS = {OLD_AGENT: "claude"}  # agents of agent-console: their id here
+IN_TERMINAL = "-tui"  # ends the id of an agent in a terminal, if another one with its name speaks ACP
 
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
@@ -25,11 +26,13 @@ class SavedWorker(Struct, frozen=True, kw_only=True, rename="camel"):
     type: str
     name: str = ""
     agent_id: str | None = None
+    created_at: str = ""
 
     @property
-    def agent(self) -> str | None:
-        """The id of the worker's agent here."""
-        return AGENTS.get(self.agent_id or "", self.agent_id)
+    def agents(self) -> tuple[str, ...]:
+        """The ids that the agent may have here, the likeliest first: agent-console runs it in a terminal."""
+        agent_id = AGENTS.get(self.agent_id or "", self.agent_id)
+        return (f"{agent_id}{IN_TERMINAL}", agent_id) if agent_id else ()
 
 
 class SavedSession(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -63,7 +66,15 @@ class OldSession(Struct, frozen=True, kw_only=True, rename="camel"):
             type="quick" if is_quick else "worktree",
             location_path=self.worktree_path,
             created_at=self.created_at,
-            workers=[SavedWorker(id=f"{self.id}-agent", type="agent", name="Claude", agent_id=OLD_AGENT)],
+            workers=[
+                SavedWorker(
+                    id=f"{self.id}-agent",
+                    type="agent",
+                    name="Claude",
+                    agent_id=OLD_AGENT,
+                    created_at=self.created_at,
+                )
+            ],
             repository_id=None if is_quick else self.repository_id,
             worktree_id=None if is_quick else self.worktree_path,
         )
@@ -83,6 +94,16 @@ def read_saved(entry: Any) -> SavedSession:
 def is_old(entry: Any) -> bool:
     """Return whether an entry of `sessions.json` has the old format."""
     return isinstance(entry, dict) and not ("type" in entry and "workers" in entry)
+
+
+def read_time(text: str, latest: int) -> int:
+    """Return a saved time in milliseconds since the epoch; `latest` if it is unreadable or later."""
+    try:
+        time = datetime.fromisoformat(text)
+        milliseconds = round((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1000)
+    except (ValueError, OverflowError):
+        return latest
+    return min(max(milliseconds, 0), latest)
 
 
 def is_uuid(text: str) -> bool:

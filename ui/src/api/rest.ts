@@ -7,7 +7,7 @@ import type { DirectoryChoices, FoundRepositories } from './types/directories.ts
 import type { Events } from './types/events.ts'
 import type { Listing } from './types/files.ts'
 import type { LoginCode } from './types/login.ts'
-import type { Imported } from './types/importing.ts'
+import type { Imported, SavedSessions } from './types/importing.ts'
 import type { Permissions, Rule, Rules } from './types/permissions.ts'
 import type { Ports } from './types/ports.ts'
 import type { Prompt } from './types/prompts.ts'
@@ -114,6 +114,8 @@ export const rest = {
   share: (sessionId: string, expiresIn: number) => call<ShareAnswer>('POST', `${sessionPath(sessionId)}/share`, { expiresIn }),
   export: (sessionId: string, format: string, redact: boolean) => download(`${sessionPath(sessionId)}/export?format=${format}&redact=${redact}`),
   importRecording: (sessionId: string, zip: Blob) => upload<Imported>(`/recordings/${encodeURIComponent(sessionId)}`, zip, 'PUT'),
+  /** The sessions that agent-console has saved on the machine of the server. */
+  savedSessions: () => call<SavedSessions>('GET', '/import'),
   importSessions: (sessions: unknown[]) => call<Imported>('POST', '/import', { sessions }),
   tokens: () => call<Tokens>('GET', '/tokens'),
   createToken: (token: NewToken) => call<NewTokenAnswer>('POST', '/tokens', token),

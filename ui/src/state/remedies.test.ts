@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { ApiError } from '../api/http.ts'
 import { aSession, aWorker } from '../testing/test-records.ts'
-import { idleLongest, remedyFor } from './remedies.ts'
+import { idleLongest, remedyFor, requireAllowed } from './remedies.ts'
 
 const session = (id: string, ...workers: Parameters<typeof aWorker>[0][]) => aSession({ id, title: id, workers: workers.map(aWorker) })
 const at = (minute: number) => `2026-01-01T00:0${minute}:00.000Z`
@@ -26,4 +26,10 @@ test('a refusal has a remedy if a directory can be allowed or an idle session ca
   expect(remedyFor(new ApiError(403, 'forbidden', 'no', { allowRoot: '/srv/app' }), [])?.question.title).toBe('Allow sessions in /srv/app?')
   expect(remedyFor(new ApiError(409, 'conflict', 'no'), idle)).toBeUndefined()
   expect(remedyFor(new TypeError('a defect'), idle)).toBeUndefined()
+})
+
+test('an import whose directory can be allowed is refused like a request for that directory', () => {
+  const left = [{ id: 'a', reason: 'it does not exist', allowRoot: null }, { id: 'b', reason: 'not allowed', allowRoot: '/srv/app' }]
+  expect(() => requireAllowed({ taken: [], left })).toThrow(new ApiError(403, 'forbidden', 'not allowed', { allowRoot: '/srv/app' }))
+  expect(() => requireAllowed({ taken: [], left: left.slice(0, 1) })).not.toThrow()
 })

@@ -1,6 +1,7 @@
 /** What the user can do at once about a refused request: allow a directory, or archive a session whose agent is idle. */
 import { ApiError } from '../api/http.ts'
 import { rest } from '../api/rest.ts'
+import type { Imported } from '../api/types/importing.ts'
 import type { Session } from '../api/types/sessions.ts'
 import { ago } from '../parts/time.ts'
 import type { YesQuestion } from './view-state.svelte.ts'
@@ -18,6 +19,12 @@ export function remedyFor(error: unknown, sessions: readonly Session[]): Remedy 
   if (allowRoot) return { question: allowQuestion(allowRoot), apply: () => rest.addRoot(allowRoot) }
   const idle = setting === 'max_sessions' ? idleLongest(sessions) : undefined
   return idle && { question: archiveQuestion(error.message, idle), apply: () => rest.completeSession(idle.session.id) }
+}
+
+/** Throw the refusal of the first entry whose directory the user can allow: an import reports refusals and does not fail. */
+export function requireAllowed({ left }: Imported): void {
+  const refused = left.find(({ allowRoot }) => allowRoot)
+  if (refused) throw new ApiError(403, 'forbidden', refused.reason, { allowRoot: refused.allowRoot })
 }
 
 /** Return the question whether sessions are allowed in a directory. */

@@ -10,6 +10,7 @@ from ...domain.searching import ROLES, TYPES
 from ...store.search import SearchFilters, SearchHit, search
 from ...wire.browser import iso_time
 from ..context import ContextDep
+from ..repository_filter import RepositoryFilterDep
 from ..scopes import Scope, allow
 from .answers import json_answer
 from .messages import read_time
@@ -24,7 +25,7 @@ MAX_RESULTS = 200
 async def find(
     context: ContextDep,
     q: Annotated[str, Query(max_length=1000, description="words that a result must contain")],
-    repo_id: Annotated[str | None, Query(alias="repoId")] = None,
+    repo_id: RepositoryFilterDep,
     agent_id: Annotated[str | None, Query(alias="agentId")] = None,
     session_id: Annotated[str | None, Query(alias="sessionId")] = None,
     role: Annotated[str | None, Query(description="user, agent, system, title or terminal")] = None,

@@ -18,6 +18,7 @@ from ..context import ContextDep, WebContext
 from ..delegates import allow_delegate, starter_of
 from ..errors import own_errors
 from ..numbers import MAX_SAFE_INTEGER
+from ..repository_filter import RepositoryFilterDep
 from ..scopes import Scope, allow
 from .agent_shapes import RestartShape
 from .answers import IdempotentDep, json_answer
@@ -64,7 +65,7 @@ async def create(
         location_path=body.location_path,
         title=body.title,
         on_last_disconnect=body.on_last_disconnect,
-        agent_id=body.agent_id,
+        agent_id=body.agent_id or _implied_agent(context, body),
         continue_conversation=body.continue_conversation,
         role=body.role,
         started_by=starter_of(request),
@@ -86,7 +87,7 @@ async def create(
 async def list_sessions(
     request: Request,
     context: ContextDep,
-    repo_id: Annotated[str | None, Query(alias="repoId")] = None,
+    repo_id: RepositoryFilterDep,
     status: Annotated[str | None, Query(description="one or more, separated by commas")] = None,
     type_: Annotated[str | None, Query(alias="type")] = None,
     q: str | None = None,
@@ -185,6 +186,13 @@ async def leave(session_id: str, context: ContextDep, idempotent: IdempotentDep)
         await context.records.store_answer(answer)
     context.presence.schedule_early_end(session)
     return Response(status_code=204)
+
+
+def _implied_agent(context: WebContext, body: NewSessionShape) -> str | None:
+    """Return the default agent for a body with a repository and no type: that form names no agent."""
+    if body.type is not None or not body.repo_id:
+        return None
+    return context.sessions.services.default_agent(body.repo_id)
 
 
 def _requested_worktree(body: NewSessionShape) -> RequestedWorktree | None:

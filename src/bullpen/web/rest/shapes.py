@@ -126,21 +126,30 @@ class ImportShape(Shape):
     sessions: list[Any]
 
 
+class SavedSessionsShape(Shape):
+    """The `sessions.json` of agent-console; `path` is null without one."""
+
+    path: str | None
+    sessions: list[Any]
+
+
 class TakenShape(Shape):
-    """An entry that was imported."""
+    """An entry that is imported, by this request or `before`."""
 
     id: str
     session_id: str
     title: str
     workers: int
+    before: bool
     notes: list[str]
 
 
 class LeftShape(Shape):
-    """An entry that was skipped, with the reason."""
+    """An entry that was skipped, with the reason, and the workspace root that would allow it."""
 
     id: str
     reason: str
+    allow_root: str | None = None
 
 
 class ImportedShape(Shape):

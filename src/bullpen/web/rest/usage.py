@@ -9,6 +9,7 @@ from starlette.responses import Response
 from ...store.usage import UsageFilters, UsageTotals, read_usage
 from ...wire.browser import iso_time
 from ..context import ContextDep
+from ..repository_filter import RepositoryFilterDep
 from ..scopes import Scope, allow
 from .answers import json_answer
 from .messages import read_time
@@ -23,8 +24,8 @@ MINUTE_MS = 60_000
 @router.get("", response_model=UsageShape, dependencies=[Depends(allow(Scope.VIEW))])
 async def show(
     context: ContextDep,
+    repo_id: RepositoryFilterDep,
     by: Literal["day", "turn", "session", "repository", "agent"] = "day",
-    repo_id: Annotated[str | None, Query(alias="repoId")] = None,
     agent_id: Annotated[str | None, Query(alias="agentId")] = None,
     session_id: Annotated[str | None, Query(alias="sessionId")] = None,
     after: Annotated[str | None, Query(description="a time")] = None,

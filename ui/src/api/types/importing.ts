@@ -12,6 +12,12 @@ export interface Imported {
 export interface Left {
   id: string
   reason: string
+  allowRoot?: string | null
+}
+
+export interface SavedSessions {
+  path: string | null
+  sessions: unknown[]
 }
 
 export interface Taken {
@@ -19,5 +25,6 @@ export interface Taken {
   sessionId: string
   title: string
   workers: number
+  before: boolean
   notes: string[]
 }

@@ -1,0 +1,17 @@
+"""The query parameter that selects a repository: `repoId`, or its other name `repositoryId`."""
+
+from typing import Annotated
+
+from fastapi import Depends, Query
+
+
+def _repository_filter(
+    repo_id: Annotated[str | None, Query(alias="repoId")] = None,
+    repository_id: Annotated[
+        str | None, Query(alias="repositoryId", description="another name of `repoId`")
+    ] = None,
+) -> str | None:
+    return repo_id or repository_id
+
+
+RepositoryFilterDep = Annotated[str | None, Depends(_repository_filter)]
