@@ -66,7 +66,7 @@ async def test_a_message_during_a_turn_is_queued_and_stop_ends_the_turn(chat: Ch
     await chat.send_message("[[chunk later]]")
     await expect(chat.page.get_by_text("Queued (1)")).to_be_visible()
     await chat.page.get_by_role("button", name="Stop").click()
-    await expect(chat.log).to_contain_text("cancelled")
+    await expect(chat.log).to_contain_text("The turn was stopped")
     await chat.page.get_by_role("button", name="Resume").click()
     await expect(chat.log).to_contain_text("later")
     await expect(chat.page.get_by_role("region", name="Queue")).to_have_count(0)
