@@ -80,6 +80,7 @@ class SyncClient:
 
     health = _waiting(Client.health)
     settings = _waiting(Client.settings)
+    set_log_level = _waiting(Client.set_log_level)
     login_code = _waiting(Client.login_code)
     sessions = _waiting(Client.sessions)
     session = _waiting(Client.session)
@@ -90,6 +91,7 @@ class SyncClient:
     rebuild_recordings = _waiting(Client.rebuild_recordings)
     share = _waiting(Client.share)
     complete_session = _waiting(Client.complete_session)
+    reopen_session = _waiting(Client.reopen_session)
     restart_session = _waiting(Client.restart_session)
     delete_session = _waiting(Client.delete_session)
     workers = _waiting(Client.workers)
