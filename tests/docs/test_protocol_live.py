@@ -323,6 +323,7 @@ async def test_the_frames_of_the_relay_match_the_page(example_server: ExampleSer
         await ask("session:create", "session:created")
         await ask("agent:spawn", "agent:ready")
         await ask("agent:list", "agent:list")
+        await ask("agent:get", "agent:get")
         await ask("agent:message", "agent:response")
         await ask("agent:spawn", "error")
         await ask("agent:terminate", "agent:terminated")
