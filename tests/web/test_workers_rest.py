@@ -41,6 +41,21 @@ async def frames(
     return seen
 
 
+async def test_the_history_of_a_terminal_stays_within_1_mb_whatever_its_colours(
+    conversation: SessionClient,
+) -> None:
+    cell = "f'\\x1b[48;2;{n % 256};{x};{n // 256}m\\x1b[38;2;{x};7;7m{x % 10}'"
+    script = f"for n in range(1500): print(*({cell} for x in range(79)), sep='')"
+    command = ["python3", "-c", f"{script}\nprint('\\x1b[0mthe end')"]
+    worker = await conversation.server.new_terminal(conversation.id, command=command)
+    await conversation.server.worker_in(conversation.id, worker["id"], "exited")
+    recorded = await conversation.server.http.get(f"{conversation.path}/workers/{worker['id']}/output")
+    assert len(recorded.content) > 3_000_000
+    history = (await frames(conversation, worker["id"], until="history"))[-1]
+    assert 500_000 < len(history["data"].encode()) <= 1_000_000
+    assert "the end" in history["data"]
+
+
 async def test_there_are_four_types_of_workers() -> None:
     assert set(WORKER_TYPES) == {"agent", "terminal", "diff", "markdown"}
 
