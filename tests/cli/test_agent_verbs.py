@@ -250,7 +250,7 @@ async def test_the_reason_of_an_end_is_printed_in_words(
     bullpen: Bullpen, talk: SessionClient, server: Server
 ) -> None:
     done = await bullpen("send", "work", """[[answer result='{"stopReason": "max_tokens"}']]""", "--wait")
-    assert done == (1, "", "bullpen: the turn ended: it has used all its tokens\n")
+    assert done == (1, "", "bullpen: the turn ended: it reached its token limit\n")
     await server.call("POST", f"{talk.path}/complete", json={})
     shown = (await bullpen("show", "work")).out
     assert "completed (ended by a person)" in shown

@@ -24,7 +24,7 @@ async def test_two_sessions_are_answered_from_the_inbox(server: Server, bullpen:
     assert answers == ["yes", "no"]
     end = await talks[0].wait_for_event("turn_end")
     await talks[1].wait_for_event("turn_end")
-    assert "the turn is over" in (await bullpen("inbox")).out
+    assert "finished" in (await bullpen("inbox")).out
     left = (await bullpen("inbox", "--seen", f"{talks[0].id}.{end['seq']}")).out
     assert "talk 1" in left
     assert "talk 0" not in left

@@ -64,6 +64,7 @@ FULL = Conversation(
     turn=Turn(prompt_id="t", since=2),
     block=OpenTextBlock("agent_message", "m"),
     tools={"old": {"toolCallId": "old", "status": "pending"}},
+    tool_messages={"old": 4},
     plan=["step"],
     permissions={
         "p": OpenPermission(fact=PERMISSION, since=5),
@@ -111,9 +112,15 @@ NEW_QUESTION = Question(id="n", message="!", status="pending")
         (WorkerReady(pid=1), {}),
         (
             ToolCall(call={"toolCallId": "new", "title": "ls"}),
-            {"tools": FULL.tools | {"new": {"toolCallId": "new", "title": "ls", "status": "pending"}}},
+            {
+                "tools": FULL.tools | {"new": {"toolCallId": "new", "title": "ls", "status": "pending"}},
+                "tool_messages": FULL.tool_messages | {"new": 1},
+            },
         ),
-        (ToolCallUpdate(call={"toolCallId": "old", "status": "completed"}), {"tools": {}}),
+        (
+            ToolCallUpdate(call={"toolCallId": "old", "status": "completed"}),
+            {"tools": {}, "tool_messages": {}},
+        ),
         (Plan(entries=["other"]), {"plan": ["other"]}),
         (
             NEW_PERMISSION,
@@ -132,7 +139,7 @@ NEW_QUESTION = Question(id="n", message="!", status="pending")
             TurnStart(prompt_id="u"),
             {"turn": Turn(prompt_id="u", since=NOW), "block": None, "loaded": False, "recap": False},
         ),
-        (TurnEnd(stop_reason="end_turn"), {"turn": None, "block": None, "tools": {}}),
+        (TurnEnd(stop_reason="end_turn"), {"turn": None, "block": None, "tools": {}, "tool_messages": {}}),
         (Usage(used=5), {"usage": Usage(used=5, size=2, cost=3, turn={"t": 4})}),
         (Usage(size=0, cost={"x": 1}), {"usage": Usage(used=1, size=0, cost={"x": 1}, turn={"t": 4})}),
         (Usage(turn={}), {"usage": Usage(used=1, size=2, cost=3, turn={})}),

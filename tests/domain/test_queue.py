@@ -88,7 +88,7 @@ def test_a_message_of_images_alone_is_not_empty() -> None:
 
 def test_a_full_queue_refuses_a_message() -> None:
     full = Queue(items=three_messages().items, settings=QueueSettings(max_size=3))
-    with pytest.raises(QueueFull, match="3 messages"):
+    with pytest.raises(QueueFull, match="limit is 3"):
         queue.enqueue(full, item("d"))
 
 

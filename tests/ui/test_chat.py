@@ -66,7 +66,7 @@ async def test_a_message_during_a_turn_is_queued_and_stop_ends_the_turn(chat: Ch
     await chat.send_message("[[chunk later]]")
     await expect(chat.page.get_by_text("Queued (1)")).to_be_visible()
     await chat.page.get_by_role("button", name="Stop").click()
-    await expect(chat.log).to_contain_text("cancelled")
+    await expect(chat.log).to_contain_text("The turn was stopped.")
     await chat.page.get_by_role("button", name="Resume").click()
     await expect(chat.log).to_contain_text("later")
     await expect(chat.page.get_by_role("region", name="Queue")).to_have_count(0)
@@ -140,3 +140,13 @@ async def test_an_agent_that_crashed_is_started_again(chat: ChatPage) -> None:
     await chat.talk.wait_for_event("worker_spawning", run=2)
     await chat.send_message("[[chunk after]]")
     await expect(chat.log).to_contain_text("after")
+
+
+async def test_the_message_field_has_the_height_of_its_text_at_every_width(chat: ChatPage) -> None:
+    field = chat.page.get_by_label("Message", exact=True)
+    await field.fill("word " * 40)
+    lines = await field.evaluate("(field) => field.clientHeight")
+    await chat.page.set_viewport_size({"width": 800, "height": 700})
+    await expect(field).not_to_have_js_property("clientHeight", lines)
+    await chat.page.set_viewport_size({"width": 1100, "height": 700})
+    await expect(field).to_have_js_property("clientHeight", lines)

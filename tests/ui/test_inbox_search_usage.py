@@ -109,7 +109,7 @@ async def test_a_session_that_another_client_marked_as_seen_is_shown_as_seen(
     page = await open_view(device, server, "inbox")
     row = page.get_by_role("navigation", name="Sessions").get_by_role("link", name="paint the shed")
     await expect(row.get_by_label("done, not seen yet")).to_be_visible()
-    await expect(page.get_by_role("article")).to_contain_text("The turn is over.")
+    await expect(page.get_by_role("article")).to_contain_text("Finished.")
     await server.call("POST", f"{talk.path}/seen", 204)
     await expect(row.get_by_label("idle")).to_be_visible()
 

@@ -84,7 +84,7 @@ async def test_a_turn_that_ended_in_an_error_is_a_failure_with_its_reason(server
     assert (worker["state"], worker["activity"], worker["activityWhy"]) == ("active", "idle", reason)
     await conversation.run_turn("[[chunk better]]")
     assert await kinds(server) == ["finished"]
-    assert (await conversation.worker())["activityWhy"] == "the turn is over"
+    assert (await conversation.worker())["activityWhy"] == "has finished its turn"
 
 
 @pytest.mark.usefixtures("journal")

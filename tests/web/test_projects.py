@@ -90,6 +90,8 @@ async def test_fixed_roots_are_all_that_can_be_listed(
     found = await server.call("GET", "/api/directories/repositories")
     assert [each["path"] for each in found["repositories"]] == [f"{workspace}/inside"]
     assert found["cloneInto"] == str(workspace)
+    await server.call("POST", "/api/repositories", 201, json={"path": f"{workspace}/inside"})
+    assert (await server.call("GET", "/api/directories/repositories"))["repositories"] == []
 
 
 async def begin_clone(server: Server, remote: GitHttpServer, name: str = "project.git") -> dict[str, Any]:

@@ -56,11 +56,11 @@ async def test_send_message_verify_response(client: RelayClient) -> None:
     await client.spawn("auth")
     await client.send("agent:message", role="auth", content="[[chunk hello]] [[chunk ' world']]")
     first = await client.wait_for_notice("agent:response")
-    assert set(first) == {"type", "sessionId", "role", "content", "timestamp"}
-    answer = first["content"]
-    while answer != "hello world":
-        assert "hello world".startswith(answer)
-        answer += (await client.wait_for_notice("agent:response", role="auth"))["content"]
+    assert set(first) == {"type", "sessionId", "role", "content", "partial", "timestamp"}
+    pieces = [first]
+    while pieces[-1]["partial"]:
+        pieces.append(await client.wait_for_notice("agent:response", role="auth"))
+    assert "".join(each["content"] for each in pieces) == "hello world"
 
 
 async def test_terminate_agent_verify_agent_removed_session_active(client: RelayClient) -> None:
@@ -91,6 +91,7 @@ async def test_terminate_session_verify_all_cleaned(client: RelayClient) -> None
     assert not psutil.pid_exists(pid)
     session = await client.session()
     assert (session["status"], session["live"]) == ("completed", False)
+    assert await client.closed() == 1000
 
 
 # Multiple agents
@@ -196,10 +197,11 @@ async def test_create_session_after_session_terminated_new_session(client: Relay
     first = client.session_id
     await client.spawn("auth")
     await client.terminate_session()
-    await client.create()
-    assert client.session_id != first
-    assert await client.agents() == {}
-    await client.spawn("auth")
+    async with open_relay(client.server) as second:
+        assert second.session_id != first
+        assert await second.agents() == {}
+        await second.spawn("auth")
+        await second.terminate_session()
 
 
 def scripted_processes(server: Server) -> list[int]:

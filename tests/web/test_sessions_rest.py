@@ -323,14 +323,39 @@ async def test_a_plan_is_a_message_with_steps(conversation: SessionClient) -> No
     assert [step["content"] for step in plan["steps"]] == ["look", "mend"]
 
 
-async def test_a_tool_call_is_a_message_with_name_arguments_and_result(conversation: SessionClient) -> None:
+async def test_a_tool_call_is_one_message_whose_result_is_filled_in(conversation: SessionClient) -> None:
     call = '[[tool toolCallId=c title=grep \'rawInput={"q":"x"}\' status=in_progress]]'
+    finish = "[[tool_update toolCallId=c status=completed 'rawOutput={\"hits\":2}']]"
+    await conversation.prompt(f"{call} [[chunk later]] [[wait_cancel]]")
+    await conversation.wait_for_event("agent_message")
+    (announced,) = [each for each in await messages(conversation) if each["content"]["type"] == "tool"]
+    content = announced["content"]
+    assert (content["tool"], content["args"], content["result"]) == ("grep", {"q": "x"}, None)
+    await conversation.server.call("POST", f"{conversation.path}/cancel", 204)
+    await conversation.wait_for_event("turn_end")
+    (cancelled,) = await message_contents(conversation, "system", "tool")
+    assert cancelled["status"] == "cancelled"
+    await conversation.run_turn(call + "[[chunk later]]" + finish)
+    of_both_turns = await message_contents(conversation, "system", "tool")
+    content = of_both_turns[-1]
+    assert len(of_both_turns) == 2
+    assert (content["tool"], content["args"], content["result"]) == ("grep", {"q": "x"}, {"hits": 2})
+
+
+async def test_a_filled_in_result_is_a_change_since_the_call_was_announced(
+    conversation: SessionClient,
+) -> None:
+    finish = "[[tool_update toolCallId=c status=completed 'rawOutput=1']]"
     await conversation.run_turn(
-        call + "[[tool_update toolCallId=c status=completed 'rawOutput={\"hits\":2}']]"
+        "[[tool toolCallId=c title=grep status=in_progress]] [[sleep 0.05]] [[plan one]] [[sleep 0.05]]"
+        + finish
     )
-    announced, finished = await message_contents(conversation, "system", "tool")
-    assert (announced["tool"], announced["args"], announced["result"]) == ("grep", {"q": "x"}, None)
-    assert (finished["tool"], finished["args"], finished["result"]) == ("grep", {"q": "x"}, {"hits": 2})
+    tool, text = [each for each in await messages(conversation) if each["role"] == "system"]
+    assert tool["timestamp"] < text["timestamp"] < tool["updatedAt"]
+    assert await messages(conversation, since=tool["timestamp"]) == [tool, text]
+    assert await messages(conversation, since=text["timestamp"]) == [tool]
+    assert await messages(conversation, since=tool["updatedAt"]) == []
+    assert await messages(conversation, since=tool["timestamp"], newest="true", limit="1") == [text]
 
 
 # The routes

@@ -32,9 +32,7 @@ async def frames(
 ) -> list[dict[str, Any]]:
     """Send frames to the socket of a terminal; return all received frames up to one of the type `until`."""
     seen: list[dict[str, Any]] = []
-    async with conversation.server.socket(
-        f"/ws/session/{conversation.id}/worker/{worker_id}?format=json"
-    ) as ws:
+    async with conversation.server.socket(f"/ws/session/{conversation.id}/worker/{worker_id}") as ws:
         for frame in sent:
             await ws.send(json.dumps(frame))
         async with asyncio.timeout(30):

@@ -68,7 +68,7 @@ def permission(**more: Any) -> Permission:
         (Question(id="q", message="Who\n?", status="pending"), ""),
         (Question(id="q", message="Who\n?", status="declined"), "\n> question: Who ?: declined\n"),
         (TurnEnd(stop_reason="end_turn"), ""),
-        (TurnEnd(stop_reason="refusal"), "\n> the turn ended: it refuses to go on\n"),
+        (TurnEnd(stop_reason="refusal"), "\n> the turn ended: it refused to continue\n"),
         (TurnEnd(stop_reason="error", error="no model"), "\n> the turn ended: no model\n"),
         (Error(message="a\nb", detail="c"), "\n> **error**: a b\n"),
         (

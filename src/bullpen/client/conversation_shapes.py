@@ -117,6 +117,7 @@ class Message(ServerShape, frozen=True, kw_only=True):
     role: str
     content: dict[str, Any]
     timestamp: datetime = EPOCH
+    updated_at: datetime = EPOCH
 
 
 class MessageList(ServerShape, frozen=True, kw_only=True):

@@ -35,7 +35,7 @@ from .conversation import (
     Usage,
 )
 from .events import Event, WorkerExited, WorkerFailed, WorkerSpawning, WorkerTerminated
-from .tool_calls import Tools, with_tool_call
+from .tool_calls import Tools, tool_call_id, with_tool_call
 
 REATTACH_METHODS = frozenset({"session/load", "session/resume"})
 
@@ -123,6 +123,7 @@ class Conversation(Struct, frozen=True, kw_only=True):
     turn: Turn | None = None
     block: OpenTextBlock | None = None
     tools: Tools = {}
+    tool_messages: dict[str, int] = {}  # the number of the event that announced an open tool call
     plan: list[Any] = []
     permissions: dict[str, OpenPermission] = {}
     questions: dict[str, OpenQuestion] = {}
@@ -165,7 +166,7 @@ def fold_conversation(state: Conversation, event: Event) -> Conversation:  # noq
         case AgentMessage() | AgentThought():
             return replace(state, block=OpenTextBlock(fact.type, fact.message_id) if fact.partial else None)
         case ToolCall() | ToolCallUpdate():
-            return replace(state, tools=with_tool_call(state.tools, fact.call))
+            return _with_tool_call(state, fact, event.seq)
         case Plan():
             return replace(state, plan=fact.entries)
         case Permission():
@@ -176,7 +177,7 @@ def fold_conversation(state: Conversation, event: Event) -> Conversation:  # noq
             turn = Turn(prompt_id=fact.prompt_id, since=now)
             return replace(state, turn=turn, block=None, loaded=False, recap=False)
         case TurnEnd():
-            return replace(state, turn=None, block=None, tools={})
+            return replace(state, turn=None, block=None, tools={}, tool_messages={})
         case Usage():
             return replace(state, usage=_merged_usage(state.usage, fact))
         case AgentInitialized():
@@ -198,6 +199,17 @@ def fold_conversation(state: Conversation, event: Event) -> Conversation:  # noq
             return _after_run(state)
         case _:
             return state
+
+
+def _with_tool_call(state: Conversation, fact: ToolCall | ToolCallUpdate, seq: int) -> Conversation:
+    """Return the conversation after a tool call was announced, updated or finished."""
+    tools, announced = with_tool_call(state.tools, fact.call), state.tool_messages
+    id = tool_call_id(fact.call)
+    if isinstance(fact, ToolCall) and id is not None:
+        announced = {id: seq, **announced}
+    return replace(
+        state, tools=tools, tool_messages={id: seq for id, seq in announced.items() if id in tools}
+    )
 
 
 def _with_permission(state: Conversation, fact: Permission, now: int) -> Conversation:

@@ -15,12 +15,12 @@ _END_REASONS = {  # of a session or a worker
     "replaced": "another took its role",
 }
 _STOP_REASONS = {
-    "end_turn": "the turn is over",
-    "max_tokens": "it has used all its tokens",
-    "max_turn_requests": "it has made all the requests a turn may make",
-    "refusal": "it refuses to go on",
+    "end_turn": "finished",
+    "max_tokens": "it reached its token limit",
+    "max_turn_requests": "it reached its limit of requests in one turn",
+    "refusal": "it refused to continue",
     "error": "it failed",
-    "unknown": "the agent did not say why",
+    "unknown": "the agent gave no reason",
 }
 
 

@@ -11,8 +11,8 @@ Tools = dict[str, dict[str, Any]]
 
 def with_tool_call(tools: Tools, update: dict[str, Any]) -> Tools:
     """Return the open tool calls after one was announced, updated or finished. Unknown ids are added."""
-    id = update.get("toolCallId")
-    if not isinstance(id, str):
+    id = tool_call_id(update)
+    if id is None:
         return tools
     call = merge_tool_call(tools.get(id), update)
     if call["status"] in FINISHED:
@@ -22,6 +22,12 @@ def with_tool_call(tools: Tools, update: dict[str, Any]) -> Tools:
     if len(after) > MAX_OPEN:
         del after[next(iter(after))]
     return after
+
+
+def tool_call_id(call: dict[str, Any]) -> str | None:
+    """Return the id of a tool call as the agent describes it, or None if it has no valid one."""
+    id = call.get("toolCallId")
+    return id if isinstance(id, str) else None
 
 
 def merge_tool_call(call: dict[str, Any] | None, update: dict[str, Any]) -> dict[str, Any]:

@@ -81,8 +81,7 @@ def find_repositories(roots: WorkspaceRoots) -> list[ProjectDirectory]:
 
     Those that git used last come first; registered ones are left out.
     """
-    known = {root.path for root in roots.all if root.source == "repository"}
-    found = {each.path: each for each in _search(roots, _starts(roots)) if each.path not in known}
+    found = {each.path: each for each in _search(roots, _starts(roots)) if each.path not in roots.registered}
     latest = sorted(found.values(), key=lambda each: each.used_at, reverse=True)
     return [_choice(roots, Path(each.path)) for each in latest[:MAX_REPOSITORIES]]
 

@@ -6,7 +6,7 @@ every registered repository with its worktrees, and the directories that the own
 
 import asyncio
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path, PurePath
 from typing import Literal
 
@@ -81,8 +81,13 @@ class WorkspaceRoots:
         """All roots in force, with the reason for each."""
         if self._fixed:
             return [Root(path=str(path), source="setting") for path in self._fixed]
-        repositories = (Root(path=path, source="repository") for path in self._registered.values())
+        repositories = (Root(path=path, source="repository") for path in self.registered)
         return [Root(path=str(self._scratch), source="scratch"), *repositories, *self._added]
+
+    @property
+    def registered(self) -> Collection[str]:
+        """The paths of the registered repositories, which are roots unless the roots are fixed."""
+        return self._registered.values()
 
     # Decisions
 

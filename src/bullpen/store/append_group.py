@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 from .answers import AnswerGroup
 from .append import Append
 from .outbox import DeliveredLines, Numbers, OutboxLines, remove_delivered
-from .projections import event_rows, message_rows, project_sessions, project_workers
+from .projections import event_rows, project_messages, project_sessions, project_workers
 from .saved_snapshots import row_if_due
 from .statements import insert_values, update_rows, upsert_rows
 from .tables import consumed, events, messages, sessions, snapshots, workers
@@ -55,7 +55,9 @@ def _write_events(connection: Connection, appends: Sequence[Append]) -> None:
         upsert_rows(connection, table, list(rows.complete.values()))
         update_rows(connection, table, list(rows.times_only.values()))
     insert_values(connection, events, list(chain.from_iterable(map(event_rows, appends))))
-    insert_values(connection, messages, list(chain.from_iterable(map(message_rows, appends))))
+    conversation = project_messages(appends)
+    insert_values(connection, messages, conversation.new)
+    update_rows(connection, messages, conversation.changed)
     write_unseen(connection, appends)
     write_usage(connection, appends)
     saved = {row["session_id"]: row for row in map(row_if_due, appends) if row}

@@ -6,34 +6,38 @@ from typing import Any
 from msgspec import UNSET, Struct
 
 from ..domain.conversation import AgentMessage, Plan, ToolCall, ToolCallUpdate, TurnEnd, UserPrompt
-from ..domain.conversation_state import Conversation
+from ..domain.conversation_state import Conversation, fold_conversation
 from ..domain.events import Error, Fact, SessionEnd, SessionReopened, WorkerFailed
 from ..domain.reasons import session_end_text
-from ..domain.tool_calls import FINISHED, Tools, merge_tool_call, with_tool_call
+from ..domain.tool_calls import FINISHED, merge_tool_call, tool_call_id
 from .append import Append
 
 _TOOL_FACTS = (ToolCall, ToolCallUpdate)
-_NO_TOOLS = Conversation().tools
+_NO_CONVERSATION = Conversation()
 
 
 class Message(Struct, frozen=True, gc=False):
-    """A message with its role (user, agent or system) and its content as JSON."""
+    """A message with its role (user, agent or system) and its content as JSON.
+
+    `replaces` is the number of the message whose content it fills in: that of a tool call that has finished.
+    """
 
     role: str
     content: dict[str, Any]
+    replaces: int | None = None
 
 
 def messages_of(append: Append) -> Iterator[tuple[int, int, Message]]:
     """Yield the messages in the events of an append as (seq, timestamp, message)."""
-    tools = {id: state.tools for id, state in append.before.conversations.items()}
+    conversations = dict(append.before.conversations)
     for entry in append.entries:
         event = entry.event
         fact = event.fact
         if isinstance(fact, _TOOL_FACTS):
-            known = tools.get(event.worker_id or "", _NO_TOOLS)
-            message = _tool_call(fact, known)
+            conversation = conversations.get(event.worker_id or "", _NO_CONVERSATION)
+            message = _tool_call(fact, conversation)
             if event.worker_id:
-                tools[event.worker_id] = with_tool_call(known, fact.call)
+                conversations[event.worker_id] = fold_conversation(conversation, event)
         elif make_message := _MESSAGES.get(type(fact)):
             message = make_message(fact)
         else:
@@ -85,15 +89,13 @@ _MESSAGES: dict[type[Fact], Callable[[Any], Message | None]] = {
 }
 
 
-def _tool_call(fact: ToolCall | ToolCallUpdate, tools: Tools) -> Message | None:
-    """Return the message about a tool call when it is announced and when it is finished, else None."""
-    id = fact.call.get("toolCallId")
-    known = tools.get(id) if isinstance(id, str) else None
-    call = merge_tool_call(known, fact.call)
+def _tool_call(fact: ToolCall | ToolCallUpdate, conversation: Conversation) -> Message | None:
+    """Return the message of a tool call that is announced, or that is finished and now has a result."""
+    id = tool_call_id(fact.call)
+    call = merge_tool_call(conversation.tools.get(id or ""), fact.call)
+    announced = conversation.tool_messages.get(id or "")
     finished = call["status"] in FINISHED
-    if known is not None and not finished:
-        return None
-    if known is None and isinstance(fact, ToolCallUpdate) and not finished:
+    if not finished and (announced is not None or isinstance(fact, ToolCallUpdate)):
         return None
     result = call.get("rawOutput", call.get("content")) if finished else None
     content = {
@@ -104,4 +106,4 @@ def _tool_call(fact: ToolCall | ToolCallUpdate, tools: Tools) -> Message | None:
         "status": call["status"],
         "toolCallId": id,
     }
-    return Message("system", content)
+    return Message("system", content, replaces=announced)

@@ -5,7 +5,7 @@ from collections.abc import Collection
 from contextlib import suppress
 from typing import Any
 
-from sqlalchemy import Connection, Select, select
+from sqlalchemy import Connection, FromClause, Select, select, union_all
 
 from ..domain.errors import NotFound, Unavailable
 from ..domain.events import Event, Fact
@@ -108,15 +108,18 @@ class EventStore:
     async def messages(
         self, session_id: str, since: int | None = None, limit: int = PAGE_EVENTS, *, newest: bool = False
     ) -> list[dict[str, Any]]:
-        """Return the messages of a session as rows of id, seq, role, content (JSON text) and timestamp.
+        """Return the messages of a session that are new or have changed since a time, as rows.
 
         With `newest`, `limit` keeps the last messages instead of the first.
         """
-        query = select(messages).where(messages.c.session_id == session_id)
+        found: FromClause = messages
+        query = select(found).where(found.c.session_id == session_id)
         if since is not None:
-            query = query.where(messages.c.timestamp > since)
+            changed = query.where(found.c.updated_at > since, found.c.timestamp <= since)
+            found = union_all(query.where(found.c.timestamp > since), changed).subquery()
+            query = select(found)
         # Times never decrease, so this is the order of seq, and it has an index.
-        order = (messages.c.timestamp, messages.c.seq)
+        order = (found.c.timestamp, found.c.seq)
         query = query.order_by(*(each.desc() for each in order) if newest else order).limit(limit)
         rows = await self.database.read(lambda c: [dict(row) for row in c.execute(query).mappings()])
         return rows[::-1] if newest else rows

@@ -23,6 +23,13 @@ from .tables import workers
 Row = dict[str, Any]
 
 
+class MessageRows(Struct, frozen=True):
+    """Rows of new messages in the column order of `messages`, and new contents of earlier ones by id."""
+
+    new: list[Values]
+    changed: list[Row]
+
+
 class ProjectedRows(Struct, frozen=True):
     """Rows of a projection: some to write completely, others of which only times and numbers changed.
 
@@ -92,13 +99,21 @@ def event_rows(append: Append) -> Iterator[Values]:
         yield session_id, event.seq, event.type, event.worker_id, event.role, event.timestamp, data
 
 
-def message_rows(append: Append) -> Iterator[Values]:
-    """Yield the rows for the messages in an append in the column order of `messages`."""
-    session_id = append.snapshot.id
-    prefix = _message_id_prefix(session_id)
-    for seq, timestamp, message in messages_of(append):
-        content = encode(message.content).decode()
-        yield f"{prefix}-{seq:012x}", session_id, seq, message.role, content, timestamp
+def project_messages(appends: Iterable[Append]) -> MessageRows:
+    """Return the rows of the messages in the appends. A finished tool call changes its message."""
+    rows = MessageRows([], [])
+    for append in appends:
+        session_id = append.snapshot.id
+        prefix = _message_id_prefix(session_id)
+        for seq, timestamp, message in messages_of(append):
+            content = encode(message.content).decode()
+            if message.replaces is None:
+                id = f"{prefix}-{seq:012x}"
+                rows.new.append((id, session_id, seq, message.role, content, timestamp, None))
+            else:
+                id = f"{prefix}-{message.replaces:012x}"
+                rows.changed.append({"id": id, "content": content, "updated_at": timestamp})
+    return rows
 
 
 @lru_cache(maxsize=1024)

@@ -157,6 +157,8 @@ events = Table(
     Column("data", Text, nullable=False),
 )
 
+_IS_UPDATED = column("updated_at", BigInteger).is_not(None)
+
 messages = Table(
     "messages",
     metadata,
@@ -166,7 +168,10 @@ messages = Table(
     Column("role", Text, nullable=False),
     Column("content", Text, nullable=False),
     Column("timestamp", BigInteger, nullable=False),
+    Column("updated_at", BigInteger),  # when the result of a tool call was filled in
     Index(None, "session_id", "timestamp"),
+    # The messages that have changed since they were written.
+    Index("ix_messages_updated", "session_id", "updated_at", **_where(_IS_UPDATED)),
 )
 
 unseen = Table(  # failed workers and ended turns that no user has seen yet

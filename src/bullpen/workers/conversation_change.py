@@ -168,12 +168,12 @@ def activity_of(
 ) -> tuple[Activity, str]:
     """Return the activity of a running agent that speaks ACP, and the reason for it."""
     if conversation.asking:
-        return Activity.ASKING, "a question is open"
+        return Activity.ASKING, "waits for an answer"
     if conversation.turn is not None:
-        return Activity.ACTIVE, "in a turn"
+        return Activity.ACTIVE, "works on a prompt"
     if turn_end is not None and turn_end.failure:
         return Activity.IDLE, " ".join(turn_end.failure[:MAX_REASON_LENGTH].split())
-    return Activity.IDLE, NOT_ASKED if before is Activity.UNKNOWN else "the turn is over"
+    return Activity.IDLE, NOT_ASKED if before is Activity.UNKNOWN else "has finished its turn"
 
 
 def terminals_of(snapshot: Snapshot, agent_id: str) -> list[Worker]:

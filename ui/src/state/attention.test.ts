@@ -12,16 +12,18 @@ interface State {
   need: Need
   sign: string
   word: string
+  /** The word of the page, if it differs from that of the command line. */
+  page?: string
   colour: string
 }
 
 const STATES = JSON.parse(readFileSync(new URL('../../../tests/golden/words/states.json', import.meta.url), 'utf8')) as State[]
 const COLOURS = { warn: 'amber', bad: 'red', news: 'blue', good: 'green', quiet: 'grey' } as const
 
-test.each(STATES)('a state has the same symbol and label as on the command line: $about', ({ status, need, sign, word, colour }) => {
+test.each(STATES)('a state has the same symbol and label as on the command line: $about', ({ status, need, sign, word, page, colour }) => {
   const attention = { need, why: 'a reason', since: BEFORE }
   const { mark, label, ...shown } = attentionOf(aSession({ status, attention }))
-  expect([MARKS[mark].sign, label, COLOURS[MARKS[mark].tone]]).toEqual([sign, word, colour])
+  expect([MARKS[mark].sign, label, COLOURS[MARKS[mark].tone]]).toEqual([sign, page ?? word, colour])
   expect(shown).toEqual(attention)
 })
 

@@ -12,7 +12,7 @@ export interface Attention extends Decided {
   label: string
 }
 
-/** The symbols and words of the needs, as on the command line (cli/text.py); `tests/golden/words/states.json` checks both. */
+/** The symbols and words of the needs, as on the command line (cli/text.py) except for archived sessions; `tests/golden/words/states.json` checks both. */
 export const MARKS: Record<Need, { shape: Shape; tone: Tone; sign: string }> = {
   asking: { shape: 'full', tone: 'warn', sign: '●' },
   error: { shape: 'cross', tone: 'bad', sign: '✕' },
@@ -22,11 +22,11 @@ export const MARKS: Record<Need, { shape: Shape; tone: Tone; sign: string }> = {
 }
 const LABELS: Record<Need, string> = { asking: 'needs input', error: 'error', done: 'done, not seen yet', working: 'working', idle: 'idle' }
 
-/** Return how to show what a session needs; one that has ended and needs nothing shows how it ended. */
+/** Return how to show what a session needs; one that has ended and needs nothing shows that it is archived or has failed. */
 export function attentionOf({ attention, status }: Session): Attention {
   const { need } = attention
   if (status === 'active' || need !== 'idle') return { ...attention, mark: need, label: LABELS[need] }
-  return { ...attention, mark: status === 'error' ? 'error' : 'idle', label: status }
+  return { ...attention, mark: status === 'error' ? 'error' : 'idle', label: status === 'error' ? LABELS.error : 'archived' }
 }
 
 export interface Group {

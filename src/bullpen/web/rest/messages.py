@@ -24,7 +24,9 @@ MAX_RESULTS = 10_000
 async def list_messages(
     session_id: str,
     context: ContextDep,
-    since: Annotated[str | None, Query(description="a time; only later messages")] = None,
+    since: Annotated[
+        str | None, Query(description="a time; only messages that are new or have changed later")
+    ] = None,
     limit: Annotated[int, Query(ge=1, description="more than 10,000 is clamped")] = 1000,
     newest: Annotated[bool, Query(description="return the last messages instead of the first ones")] = False,
 ) -> Response:
@@ -56,6 +58,7 @@ def _message_json(row: dict[str, Any]) -> dict[str, Any]:
         "role": row["role"],
         "content": decode(row["content"]),
         "timestamp": iso_time(row["timestamp"]),
+        "updatedAt": iso_time(row["updated_at"] or row["timestamp"]),
     }
 
 

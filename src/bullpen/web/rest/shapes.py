@@ -254,6 +254,7 @@ class MessageShape(Shape):
     role: Literal["user", "agent", "system"]
     content: dict[str, Any]
     timestamp: str
+    updated_at: str
 
 
 class MessagesShape(Shape):

@@ -12,6 +12,7 @@ export interface Message {
   role: 'user' | 'agent' | 'system'
   content: Record<string, unknown>
   timestamp: string
+  updatedAt: string
 }
 
 export interface Messages {
