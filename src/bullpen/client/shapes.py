@@ -170,6 +170,13 @@ class ImportResult(ServerShape, frozen=True, kw_only=True):
     left: list[SkippedEntry]
 
 
+class SavedSessions(ServerShape, frozen=True, kw_only=True):
+    """The entries of a `sessions.json` of agent-console; `path` is None without one."""
+
+    path: str | None
+    sessions: list[Any]
+
+
 class Event(ServerShape, frozen=True, kw_only=True):
     """An event of a session. The event with a given session and `seq` never changes."""
 
