@@ -56,6 +56,34 @@ async def test_the_history_of_a_terminal_stays_within_1_mb_whatever_its_colours(
     assert "the end" in history["data"]
 
 
+async def test_a_session_without_an_agent_is_idle_and_has_the_status_of_its_first_agent_otherwise(
+    shared_server: Server,
+) -> None:
+    await define_scripted(shared_server)
+    session = await shared_server.new_session()
+    await shared_server.new_terminal(session["id"])
+    conversation = SessionClient(shared_server, session)
+
+    async def status() -> str:
+        shown: dict[str, str] = await shared_server.call("GET", conversation.path)
+        listed = (await shared_server.call("GET", "/api/sessions?limit=1"))["sessions"][0]
+        assert (listed["id"], listed["agentStatus"]) == (session["id"], shown["agentStatus"])
+        return shown["agentStatus"]
+
+    assert (session["agentStatus"], await status()) == ("idle", "idle")
+    body = {"type": "agent", "agentId": "scripted"}
+    agent = await shared_server.call("POST", f"{conversation.path}/workers", 201, json=body)
+    assert agent["status"] == "starting"
+    await conversation.wait_for_event("worker_activity", activity="idle")
+    assert await status() == "connected"
+    await conversation.prompt("[[wait_cancel]]")
+    await conversation.wait_for_event("worker_activity", activity="active")
+    assert await status() == "running"
+    await shared_server.call("DELETE", f"{conversation.path}/workers/{agent['id']}", 200)
+    assert await status() == "idle"
+    await shared_server.call("DELETE", conversation.path)
+
+
 async def test_there_are_four_types_of_workers() -> None:
     assert set(WORKER_TYPES) == {"agent", "terminal", "diff", "markdown"}
 

@@ -91,6 +91,7 @@ class Session(ServerShape, frozen=True, kw_only=True):
     type: str
     title: str
     status: str
+    agent_status: str = "idle"
     end_reason: str | None = None
     metadata: dict[str, Any] | None = None
     live: bool = False
