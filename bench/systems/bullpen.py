@@ -28,7 +28,7 @@ class OffsetTerminal(Terminal):
     def __init__(self, system: "Bullpen", worker: str) -> None:
         self.system = system
         self.worker = worker
-        path = f"/ws/session/{system.session}/worker/{worker}?client={secrets.token_hex(8)}"
+        path = f"/ws/session/{system.session}/worker/{worker}?format=binary&client={secrets.token_hex(8)}"
         self.socket = WebSocket(system.port, path, system.headers)
         self.attached = False
         self.typed = 0
@@ -126,7 +126,8 @@ class Bullpen(System):
     def add_viewer(self, terminal: Terminal) -> WebSocket:
         """Connect another viewer to a terminal."""
         assert isinstance(terminal, OffsetTerminal)
-        return WebSocket(self.port, f"/ws/session/{self.session}/worker/{terminal.worker}", self.headers)
+        path = f"/ws/session/{self.session}/worker/{terminal.worker}?format=binary"
+        return WebSocket(self.port, path, self.headers)
 
     def open(self) -> Terminal:
         order = {"type": "terminal", "cols": 80, "rows": 24}

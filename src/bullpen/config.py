@@ -38,7 +38,7 @@ class Config:
     token: str | None
     workspace_root: tuple[Path, ...]
     scratch_root: Path
-    idle_timeout: int
+    idle_timeout: float
     max_sessions: int
     permission_timeout: int
     agent_start_timeout: int
@@ -179,6 +179,24 @@ def _number(low: int, high: int) -> Callable[[Any], int]:
     return read
 
 
+def _amount(high: int) -> Callable[[Any], float]:
+    """Return a parser of numbers from 0 to `high`, which may have a fraction."""
+    wanted = f"must be a number from 0 to {high}"
+
+    def read(value: Any) -> float:
+        if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+            raise ValueError(wanted)
+        try:
+            number = float(value)
+        except ValueError:
+            raise ValueError(wanted) from None
+        if not 0 <= number <= high:  # also false for nan
+            raise ValueError(wanted)
+        return int(number) if number.is_integer() else number
+
+    return read
+
+
 def _one_of(*words: str) -> Callable[[Any], str]:
     """Return a parser that accepts one of these words."""
 
@@ -252,8 +270,8 @@ OPTIONS = (
         "idle_timeout",
         "AGENT_SESSION_IDLE_TIMEOUT",
         lambda _: 30,
-        _number(0, 10**6),
-        "minutes until an idle session is completed; 0: never",
+        _amount(10**6),
+        "minutes until an idle session is completed, such as 0.5; 0: never",
     ),
     SettingDefinition(
         "max_sessions",

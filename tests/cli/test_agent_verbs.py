@@ -10,6 +10,7 @@ import pytest
 from bullpen import __version__
 from bullpen.cli.approve import describe_call
 from bullpen.cli.chat import match_option
+from bullpen.client import PermissionOption, ToolCall
 from support.commands import Bullpen
 from support.repositories import Repo
 from support.server import Server
@@ -371,12 +372,12 @@ async def test_a_question_is_not_treated_as_a_permission(bullpen: Bullpen, talk:
 @pytest.mark.parametrize(
     ("call", "line"),
     [
-        ({"title": "ls -l", "rawInput": {"command": "ls -l"}}, "ls -l"),
-        ({"title": "List", "rawInput": {"command": "rm x"}}, 'List {"command":"rm x"}'),
-        ({"kind": "edit"}, "edit"),
+        (ToolCall(title="ls -l", raw_input={"command": "ls -l"}), "ls -l"),
+        (ToolCall(title="List", raw_input={"command": "rm x"}), 'List {"command":"rm x"}'),
+        (ToolCall(kind="edit"), "edit"),
     ],
 )
-def test_the_line_of_a_tool_call_shows_its_whole_input(call: dict[str, object], line: str) -> None:
+def test_the_line_of_a_tool_call_shows_its_whole_input(call: ToolCall, line: str) -> None:
     assert describe_call(call) == line
 
 
@@ -516,9 +517,11 @@ async def test_send_wait_and_attach_work_with_a_terminal_agent(
 )
 def test_chat_accepts_a_short_word_for_a_permission(typed: str, kind: str) -> None:
     kinds = ("allow_always", "reject_once", "allow_once")
-    options = [{"optionId": f"o{number}", "name": each, "kind": each} for number, each in enumerate(kinds)]
+    options = [
+        PermissionOption(option_id=f"o{number}", name=each, kind=each) for number, each in enumerate(kinds)
+    ]
     option = match_option(options, typed)
-    assert option is not None and option["kind"] == kind
+    assert option is not None and option.kind == kind
 
 
 async def test_chat_names_the_short_words_after_an_unknown_answer(talk: SessionClient, tmux: Tmux) -> None:

@@ -74,7 +74,7 @@ async def test_the_command_of_a_terminal_outlives_the_server_and_is_run_again_by
     terminal = (await server.call("GET", f"/api/sessions/{session['id']}/workers"))["workers"][0]
     path = f"/api/sessions/{session['id']}/workers/{terminal['id']}"
     assert terminal["name"] == "echo run >> runs; exec cat"
-    async with server.socket(f"/ws/session/{session['id']}/worker/{terminal['id']}?format=json") as ws:
+    async with server.socket(f"/ws/session/{session['id']}/worker/{terminal['id']}") as ws:
         await ws.send('{"type": "input", "n": 1, "data": "\\u0004"}')
         async with asyncio.timeout(60):
             while '"exit"' not in str(await ws.recv()):

@@ -105,7 +105,7 @@ async def test_idle_time_is_shortened_and_the_end_waits_for_a_key(tmux: Tmux, re
 async def test_a_single_terminal_is_drawn_as_it_looked(server: Server, tmux: Tmux) -> None:
     session = await server.new_session(title="job")
     worker = await server.new_terminal(session["id"])
-    async with server.socket(f"/ws/session/{session['id']}/worker/{worker['id']}?format=json") as ws:
+    async with server.socket(f"/ws/session/{session['id']}/worker/{worker['id']}") as ws:
         await ws.send('{"type": "input", "data": "echo fi$()rst; clear; echo sec$()ond; exit\\r"}')
         await server.worker_in(session["id"], worker["id"], "exited")
     await tmux.enter("bullpen replay job/terminal --idle 0.01")

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -274,8 +275,9 @@ async def test_ls_and_show_name_the_program_that_a_terminal_runs(bullpen: Bullpe
     await tmux.until("detaches")
     await tmux.enter("sleep 1000")
     async with asyncio.timeout(60):
-        while "  terminal (sleep)  " not in (await bullpen("ls")).out:
+        while "  terminal (sleep)  " not in (listed := (await bullpen("ls")).out):
             pass
+    assert re.search("counting .* working ", listed)
     assert "runs sleep" in (await bullpen("show", "counting")).out
 
 

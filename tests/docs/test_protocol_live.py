@@ -248,7 +248,7 @@ async def test_orders_over_a_session_socket_are_acknowledged_as_the_page_shows(
 
 
 async def test_the_frames_of_a_terminal_match_the_page(example_server: ExampleServer) -> None:
-    async with open_socket(example_server, "/ws/session/{id}/worker/{wid}", "?format=json&client=page") as (
+    async with open_socket(example_server, "/ws/session/{id}/worker/{wid}", "?client=page") as (
         ws,
         frames,
         section,
@@ -266,7 +266,11 @@ async def test_the_frames_of_a_terminal_match_the_page(example_server: ExampleSe
 
 
 async def test_binary_output_begins_with_its_offset(example_server: ExampleServer) -> None:
-    async with open_socket(example_server, "/ws/session/{id}/worker/{wid}", "?after=0") as (ws, _, _section):
+    async with open_socket(example_server, "/ws/session/{id}/worker/{wid}", "?format=binary&after=0") as (
+        ws,
+        _,
+        _section,
+    ):
         await ws.send(json.dumps({"type": "input", "data": "echo he''llo\r"}))
         output = b""
         async with asyncio.timeout(30):
@@ -283,7 +287,7 @@ async def test_the_activity_frame_of_a_terminal_agent_matches_the_page(example_s
     workers = example_server.real_path("/api/sessions/{id}/workers")
     worker = await example_server.server.call("POST", workers, 201, json={"type": "agent", "agentId": "mine"})
     async with example_server.server.socket(
-        example_server.real_path(f"/ws/session/{{id}}/worker/{worker['id']}?format=json")
+        example_server.real_path(f"/ws/session/{{id}}/worker/{worker['id']}")
     ) as ws:
         compare(SOCKETS["/ws/session/{id}/worker/{wid}"], await FirstFrames(ws).until("activity"), "activity")
 
@@ -319,6 +323,7 @@ async def test_the_frames_of_the_relay_match_the_page(example_server: ExampleSer
         await ask("session:create", "session:created")
         await ask("agent:spawn", "agent:ready")
         await ask("agent:list", "agent:list")
+        await ask("agent:get", "agent:get")
         await ask("agent:message", "agent:response")
         await ask("agent:spawn", "error")
         await ask("agent:terminate", "agent:terminated")

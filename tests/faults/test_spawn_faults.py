@@ -26,7 +26,7 @@ COMMANDS: dict[str, tuple[list[str], str]] = {
     "no program": (["{directory}/garbage"], "cannot start"),
     "exits at once": (["true"], "exit code 0"),
     "fails at once": (["false"], "exit code 1"),
-    "fails with a message": (["sh", "-c", "echo too bad >&2; exit 9"], "exit code 9: too bad"),
+    "fails with a message": (["sh", "-c", "echo too bad >&2; exit 9"], "crashed (exit code 9): too bad"),
     "killed": (["sh", "-c", "kill -KILL $$"], "SIGKILL"),
     "crashes": (["sh", "-c", "kill -SEGV $$"], "SIGSEGV"),
     "exits during initialize": (["sh", "-c", "read line; exit 4"], "exit code 4"),

@@ -19,7 +19,7 @@ from web.test_hostile_zips import IMAGE, SESSION, SPOOL, WORKER, recording, zipp
 
 READS = [
     *("", "/events", "/messages?limit=100", "/queue", "/permissions", "/questions", "/workers", "/timeline"),
-    *("/timeline?at=1767225600000", "/timeline?at=0", "/export?format=zip", "/export?format=jsonl"),
+    *("/timeline?at=1767225600000", "/timeline?at=0", "/export?format=zip", "/exportl"),
     *("/export?format=markdown", "/export?format=cast", "/export?format=zip&redact=1"),
     *(f"/workers/{WORKER}", f"/workers/{WORKER}/output", f"/workers/{WORKER}/output?format=cast", "/ports"),
 ]
@@ -76,7 +76,7 @@ def check_import(fuzzed: FuzzedServer, data: bytes) -> None:
 
 def read_sockets(fuzzed: FuzzedServer) -> None:
     """Follow the events of the session and view its terminal, as the page does."""
-    for path in (f"/ws/session/{SESSION}", f"/ws/session/{SESSION}/worker/{WORKER}?format=json"):
+    for path in (f"/ws/session/{SESSION}", f"/ws/session/{SESSION}/worker/{WORKER}"):
         with fuzzed.socket(path) as ws:
             try:
                 if "worker" not in path:

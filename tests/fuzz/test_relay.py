@@ -1,9 +1,11 @@
-"""Mutated requests on the relay socket of a real server: each is answered, and the socket stays open."""
+"""Mutated requests on the relay socket of a real server: each is answered until the session has ended."""
 
 import json
+from contextlib import suppress
 from typing import Any
 
 from hypothesis import strategies as st
+from websockets.exceptions import ConnectionClosedOK
 from websockets.sync.client import ClientConnection
 
 from fuzz.conftest import FuzzedServer
@@ -23,6 +25,7 @@ REQUESTS: list[Any] = [
     {"type": "agent:message", "sessionId": "SESSION", "role": "coder", "content": "hello"},
     {"type": "agent:terminate", "sessionId": "SESSION", "role": "coder"},
     {"type": "agent:list", "sessionId": "SESSION"},
+    {"type": "agent:get", "sessionId": "SESSION", "role": "coder"},
     {"type": "agent:list", "sessionId": UNKNOWN},
     {"type": "session:terminate", "sessionId": "SESSION"},
 ]
@@ -44,17 +47,28 @@ def check_relay(fuzzed: FuzzedServer, data: bytes) -> None:
         ws.send(json.dumps(REQUESTS[0]))
         session = json.loads(ws.recv(timeout=60))["sessionId"]
         for text in data.replace(b"SESSION", session.encode()).split(b"\n"):
-            ws.send(text.decode("utf-8", "replace"))
-        ws.send(json.dumps({"type": MARK, "id": MARK}))
+            _send(ws, text.decode("utf-8", "replace"))
+        _send(ws, json.dumps({"type": MARK, "id": MARK}))
         _read_until_mark(ws)
     for each in fuzzed.call("GET", "/api/sessions?status=active").json()["sessions"]:
         fuzzed.call("DELETE", f"/api/sessions/{each['id']}?purge=true")
     fuzzed.check_log()
 
 
+def _send(ws: ClientConnection, text: str) -> None:
+    with suppress(ConnectionClosedOK):  # the server closes the socket when the session has ended
+        ws.send(text)
+
+
 def _read_until_mark(ws: ClientConnection) -> None:
+    ended = False
     while True:
-        message = json.loads(ws.recv(timeout=60))
+        try:
+            message = json.loads(ws.recv(timeout=60))
+        except ConnectionClosedOK:
+            assert ended
+            return
+        ended = ended or message["type"] == "session:terminated"
         assert isinstance(message["type"], str)
         if message["type"] == "error":
             assert isinstance(message["message"], str)

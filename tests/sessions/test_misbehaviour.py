@@ -46,7 +46,7 @@ async def fail_to_start(local_server: ServerWithoutWeb, session: Session, agent_
         (["{directory}/no-interpreter"], "cannot start"),
         (["true"], "exit code 0"),
         (["false"], "exit code 1"),
-        (["sh", "-c", "echo too bad >&2; exit 9"], "exit code 9: too bad"),
+        (["sh", "-c", "echo too bad >&2; exit 9"], "crashed (exit code 9): too bad"),
         (["sh", "-c", "kill -SEGV $$"], "SIGSEGV"),
         (["sh", "-c", "kill -40 $$"], "SIGRTMIN+6"),
         (["sh", "-c", "read line; exit 4"], "exit code 4"),

@@ -105,7 +105,7 @@ async def main(settings: dict[str, Any]) -> None:
         print_step(
             "failed",
             tool=await driver.refusal("approve"),
-            argument=await driver.refusal("read_session"),
+            argument=await driver.call("read_session"),
             session=await driver.call("read_session", session="nothing"),
         )
         print_step("answered", answer=await driver.call("ask_human", question="Which port?"))

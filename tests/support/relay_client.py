@@ -17,7 +17,7 @@ Notice = dict[str, Any]
 
 
 class RelayClient:
-    """One socket with one live session. `notices` has every notice that the socket received."""
+    """One socket with one session. `notices` has every notice that the socket received."""
 
     def __init__(self, server: Server, ws: ClientConnection, session_id: str = "") -> None:
         self.server = server
@@ -47,6 +47,13 @@ class RelayClient:
         id = str(uuid.uuid4())
         await self.send(type, id=id, **fields)
         return await self.wait_for_notice("error", id=id)
+
+    async def closed(self) -> int:
+        """Wait until the server closes the socket; return its code."""
+        async with asyncio.timeout(SECONDS):
+            await self._ws.wait_closed()
+        assert self._ws.close_code is not None
+        return self._ws.close_code
 
     async def create(self) -> Notice:
         await self.send("session:create")

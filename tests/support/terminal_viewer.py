@@ -66,7 +66,7 @@ class TerminalViewer:
     async def _run(self) -> None:
         while True:
             try:
-                async with self._server.socket(f"{self._path}?after={len(self.data)}") as ws:
+                async with self._server.socket(f"{self._path}?format=binary&after={len(self.data)}") as ws:
                     await self._read(ws)
             except CONNECTION_ERRORS:
                 await asyncio.sleep(0.02)
@@ -103,7 +103,7 @@ class TerminalWriter:
 
     def __init__(self, server: Server, session_id: str, worker_id: str, client: str) -> None:
         self._server = server
-        self._path = f"/ws/session/{session_id}/worker/{worker_id}?client={client}&after=0&format=json"
+        self._path = f"/ws/session/{session_id}/worker/{worker_id}?client={client}&after=0"
         self._n = 0
 
     async def type(self, *batches: str) -> None:

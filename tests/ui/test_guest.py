@@ -19,7 +19,7 @@ async def begin_finished_talk(server: Server) -> SessionClient:
     talk = await SessionClient.begin(server, title="for your eyes")
     await talk.run_turn("[[chunk what we found]]")
     terminal = await server.new_terminal(talk.id)
-    async with server.socket(f"/ws/session/{talk.id}/worker/{terminal['id']}?format=json") as ws:
+    async with server.socket(f"/ws/session/{talk.id}/worker/{terminal['id']}") as ws:
         await ws.send('{"type": "input", "data": "echo to-$((40 + 2))\\r"}')
         output = ""
         while "to-42" not in output:

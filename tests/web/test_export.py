@@ -40,7 +40,7 @@ async def session_with_output(server: Server, *, end: bool = True) -> tuple[str,
     """Return the ids of a new session with output and an image, and of its terminal."""
     session = await server.new_session(title="work & play")
     worker = await server.new_terminal(session["id"])
-    async with server.socket(f"/ws/session/{session['id']}/worker/{worker['id']}?format=json") as ws:
+    async with server.socket(f"/ws/session/{session['id']}/worker/{worker['id']}") as ws:
         await ws.send(json.dumps({"type": "input", "data": f"echo wörk $((6*7)); echo {SECRET}; exit\r"}))
         await server.worker_in(session["id"], worker["id"], "exited")
     answer = await server.http.post(f"/api/sessions/{session['id']}/images", content=PIXEL)
@@ -73,6 +73,7 @@ async def test_a_session_exported_imported_and_exported_again_is_equal(
         "sessionId": session_id,
         "title": "work & play",
         "workers": 1,
+        "before": False,
         "notes": [],
     }
     assert await export_session(second_server, session_id) == first

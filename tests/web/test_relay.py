@@ -60,7 +60,8 @@ async def test_an_invalid_spawn_is_refused(client: RelayClient, fields: dict[str
 
 async def test_a_spawn_in_an_ended_session_is_refused(client: RelayClient) -> None:
     await client.terminate_session()
-    refused = await client.expect_error("agent:spawn", role="auth", workspace=client.workspace("auth"))
+    async with open_relay(client.server, client.session_id) as other:
+        refused = await other.expect_error("agent:spawn", role="auth", workspace=client.workspace("auth"))
     assert refused["error"] == "conflict"
 
 
@@ -87,6 +88,37 @@ async def test_a_workspace_that_the_server_creates_has_mode_0750(client: RelayCl
     deep = Path(client.workspace("deep")) / "down" / "below"
     await client.spawn("deep", workspace=str(deep))
     assert [stat.S_IMODE(each.stat().st_mode) for each in (deep, deep.parent)] == [0o750, 0o750]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"role": "taken"}, {"role": " "}, {"role": "a\nb"}, {"agentId": "unknown"}],
+    ids=["taken", "blank", "lines", "unknown"],
+)
+async def test_a_refused_spawn_creates_no_directory(client: RelayClient, fields: dict[str, Any]) -> None:
+    await client.spawn("taken")
+    workspace = Path(client.workspace("refused")) / "below"
+    fields = {"role": "auth", "workspace": str(workspace), **fields}
+    await client.expect_error("agent:spawn", **fields)
+    assert not workspace.parent.exists()
+
+
+async def test_a_spawn_beyond_the_limit_or_in_an_ended_session_creates_no_directory(server: Server) -> None:
+    await server.kill()
+    server.set(AGENT_MAX_SESSIONS="1")
+    await server.start()
+    await define_scripted(server)
+    async with open_relay(server) as first, open_relay(server) as second:
+        await first.spawn("auth")
+        workspace = Path(second.workspace("refused"))
+        refused = await second.expect_error("agent:spawn", role="auth", workspace=str(workspace))
+        assert refused["error"] == "too_many"
+        await first.terminate_session()
+        await second.terminate_session()
+        async with open_relay(server, second.session_id) as third:
+            refused = await third.expect_error("agent:spawn", role="auth", workspace=str(workspace))
+    assert refused["error"] == "conflict"
+    assert not workspace.exists()
 
 
 async def test_a_workspace_is_never_created_through_a_link_that_leads_out(client: RelayClient) -> None:
@@ -120,7 +152,7 @@ async def test_notices_have_their_documented_names_and_fields(client: RelayClien
         "session:created": ["sessionId", "timestamp"],
         "agent:ready": ["role", "sessionId", "workspace"],
         "error": ["error", "message", "role", "sessionId"],
-        "agent:response": ["content", "role", "sessionId", "timestamp"],
+        "agent:response": ["content", "partial", "role", "sessionId", "timestamp"],
         "agent:terminated": ["reason", "role", "sessionId"],
         "session:terminated": ["agentsTerminated", "reason", "sessionId"],
     }
@@ -155,7 +187,52 @@ async def test_agents_are_listed_and_read_over_rest_too(client: RelayClient) -> 
 
 async def test_a_session_can_be_terminated_twice(client: RelayClient) -> None:
     await client.terminate_session()
-    assert (await client.terminate_session())["agentsTerminated"] == 0
+    async with open_relay(client.server, client.session_id) as other:
+        assert (await other.terminate_session())["agentsTerminated"] == 0
+        assert await other.closed() == 1000
+
+
+async def test_the_end_of_another_session_does_not_close_the_socket(client: RelayClient) -> None:
+    async with open_relay(client.server) as other:
+        await other.terminate_session()
+    await client.send("session:terminate", sessionId=other.session_id)
+    await client.wait_for_notice("session:terminated", sessionId=other.session_id)
+    assert await client.agents() == {}
+
+
+async def test_the_socket_is_closed_when_its_session_is_ended_elsewhere(client: RelayClient) -> None:
+    await client.spawn("auth")
+    await client.server.call("DELETE", f"/api/sessions/{client.session_id}", 200)
+    ended = await client.wait_for_notice("session:terminated")
+    assert (ended["reason"], ended["agentsTerminated"]) == ("cancelled", 1)
+    assert await client.closed() == 1000
+
+
+async def test_one_agent_is_read_by_its_role(client: RelayClient) -> None:
+    await client.spawn_all("auth", "db")
+    await client.send("agent:get", role="auth")
+    found = await client.wait_for_notice("agent:get")
+    assert found == {
+        "type": "agent:get",
+        "sessionId": client.session_id,
+        "agent": (await client.agents())["auth"],
+    }
+    await client.terminate("auth")
+    assert (await client.expect_error("agent:get", role="auth"))["error"] == "not_found"
+
+
+async def test_the_last_piece_of_each_block_of_an_answer_is_not_partial(client: RelayClient) -> None:
+    await client.spawn("auth")
+    await client.send(
+        "agent:message", role="auth", content="[[chunk one]] [[sleep 0.2]] [[plan x]] [[chunk two]]"
+    )
+    answers = [""]
+    while len(answers) < 3:
+        piece = await client.wait_for_notice("agent:response", role="auth")
+        answers[-1] += piece["content"]
+        if not piece["partial"]:
+            answers.append("")
+    assert answers == ["one", "two", ""]
 
 
 async def test_all_workers_are_asked_to_end_before_any_is_killed(client: RelayClient) -> None:
@@ -242,7 +319,7 @@ async def test_clients_of_many_sessions_receive_only_notices_of_their_own(shared
     await asyncio.gather(*(use_session(number) for number in range(3)))
 
 
-async def test_a_socket_has_one_live_session(client: RelayClient) -> None:
+async def test_a_socket_has_one_session(client: RelayClient) -> None:
     assert (await client.expect_error("session:create"))["error"] == "conflict"
     async with open_relay(client.server) as other:
         refused = await client.expect_error("agent:list", sessionId=other.session_id)

@@ -1,5 +1,6 @@
 """Agents in one session over `/ws/relay`: usual use, several agents, failures and edge cases."""
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import psutil
@@ -7,7 +8,7 @@ import pytest
 import pytest_asyncio
 
 from support.relay_client import RelayClient, open_relay
-from support.server import Server
+from support.server import SECONDS, Server
 from support.session_client import define_scripted
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -56,11 +57,11 @@ async def test_send_message_verify_response(client: RelayClient) -> None:
     await client.spawn("auth")
     await client.send("agent:message", role="auth", content="[[chunk hello]] [[chunk ' world']]")
     first = await client.wait_for_notice("agent:response")
-    assert set(first) == {"type", "sessionId", "role", "content", "timestamp"}
-    answer = first["content"]
-    while answer != "hello world":
-        assert "hello world".startswith(answer)
-        answer += (await client.wait_for_notice("agent:response", role="auth"))["content"]
+    assert set(first) == {"type", "sessionId", "role", "content", "partial", "timestamp"}
+    pieces = [first]
+    while pieces[-1]["partial"]:
+        pieces.append(await client.wait_for_notice("agent:response", role="auth"))
+    assert "".join(each["content"] for each in pieces) == "hello world"
 
 
 async def test_terminate_agent_verify_agent_removed_session_active(client: RelayClient) -> None:
@@ -91,6 +92,7 @@ async def test_terminate_session_verify_all_cleaned(client: RelayClient) -> None
     assert not psutil.pid_exists(pid)
     session = await client.session()
     assert (session["status"], session["live"]) == ("completed", False)
+    assert await client.closed() == 1000
 
 
 # Multiple agents
@@ -167,7 +169,9 @@ async def test_agent_process_crashes_session_stays_active(client: RelayClient) -
     error = await client.wait_for_notice("error", role="auth")
     assert (error["sessionId"], error["error"]) == (client.session_id, "remote_fault")
     assert await client.states() == {"auth": "FAILED", "db": "ACTIVE"}
-    assert (await client.session())["status"] == "active"
+    session = await client.session()
+    assert session["status"] == "active"
+    await until_logged(client.server, "the agent failed", session["workers"][0]["id"], error["message"])
 
 
 # Edge cases
@@ -196,10 +200,18 @@ async def test_create_session_after_session_terminated_new_session(client: Relay
     first = client.session_id
     await client.spawn("auth")
     await client.terminate_session()
-    await client.create()
-    assert client.session_id != first
-    assert await client.agents() == {}
-    await client.spawn("auth")
+    async with open_relay(client.server) as second:
+        assert second.session_id != first
+        assert await second.agents() == {}
+        await second.spawn("auth")
+        await second.terminate_session()
+
+
+async def until_logged(server: Server, *parts: str) -> None:
+    """Wait until a line of the server's log has all the parts."""
+    async with asyncio.timeout(SECONDS):
+        while not any(all(part in line for part in parts) for line in server.output().splitlines()):
+            await asyncio.sleep(0.02)
 
 
 def scripted_processes(server: Server) -> list[int]:

@@ -124,7 +124,9 @@ async def print_environment_in_terminal(server: Server) -> None:
     """Print the environment and the parent's arguments in a terminal, so that they are recorded."""
     session = await server.new_session()
     worker = await server.new_terminal(session["id"])
-    async with server.socket(f"/ws/session/{session['id']}/worker/{worker['id']}?after=0") as ws:
+    async with server.socket(
+        f"/ws/session/{session['id']}/worker/{worker['id']}?format=binary&after=0"
+    ) as ws:
         await ws.send(json.dumps({"type": "input", "data": "env; cat /proc/$PPID/cmdline; echo do''ne\r"}))
         output = b""
         async with asyncio.timeout(60):

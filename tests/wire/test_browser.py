@@ -15,6 +15,7 @@ SESSION_FIELDS = [
     "type",
     "title",
     "status",
+    "agentStatus",
     "endReason",
     "metadata",
     "live",

@@ -44,9 +44,12 @@ NOTICES: list[tuple[Fact, dict[str, Any] | None]] = [
     (WorkerReady(pid=7), {"type": "agent:ready", **ABOUT, "workspace": "/srv/auth"}),
     (
         AgentMessage(text="hi", partial=True),
-        {"type": "agent:response", **ABOUT, "content": "hi", "timestamp": TIME},
+        {"type": "agent:response", **ABOUT, "content": "hi", "partial": True, "timestamp": TIME},
     ),
-    (AgentMessage(text="", partial=False), None),
+    (
+        AgentMessage(text="", partial=False),
+        {"type": "agent:response", **ABOUT, "content": "", "partial": False, "timestamp": TIME},
+    ),
     (AgentThought(text="hm", partial=True), None),
     (
         WorkerFailed(error="broken"),

@@ -1,10 +1,8 @@
 """`bullpen approve`: allow or refuse the permissions that agents request."""
 
-from typing import Any
-
 import click
 
-from ..client import Client, Permission
+from ..client import Client, Permission, PermissionOption, ToolCall
 from ..domain.errors import BullpenError, Conflict, Invalid, NotFound
 from ..wire.json import encode
 from .answer import open_questions
@@ -65,33 +63,33 @@ def approve(
             print(f"{verb}: {permission.role}: {describe_call(permission.tool_call)}")
 
 
-def choose(options: list[Any], kind: str, option: str | None) -> str:
+def choose(options: list[PermissionOption], kind: str, option: str | None) -> str:
     """Return the id of the option that `option` names, else of the first option of a kind."""
-    offered = [each for each in options if isinstance(each, dict) and isinstance(each.get("optionId"), str)]
+    offered = [each for each in options if each.option_id]
     if option is not None:
         for each in offered:
-            if option in (each["optionId"], each.get("name")):
-                return str(each["optionId"])
-        names = ", ".join(printable(str(each["optionId"])) for each in offered)
+            if option in (each.option_id, each.name):
+                return each.option_id
+        names = ", ".join(printable(each.option_id) for each in offered)
         raise Invalid(f"there is no option {option}; the options are {names}")
     kinds = (kind,) if kind.endswith("_always") else (kind, kind.replace("_once", "_always"))
     for each_kind in kinds:
         for each in offered:
-            if each.get("kind") == each_kind:
-                return str(each["optionId"])
+            if each.kind == each_kind:
+                return each.option_id
     raise Conflict("the agent does not offer that; see the options with --list, choose one with --option")
 
 
 def describe(permission: Permission) -> str:
     """Return a line with the requested tool call and the ids of the options."""
-    names = [str(each.get("optionId")) for each in permission.options if isinstance(each, dict)]
+    names = [each.option_id for each in permission.options]
     return f"{permission.role}: {describe_call(permission.tool_call)} [{printable(', '.join(names))}]"
 
 
-def describe_call(call: dict[str, Any]) -> str:
+def describe_call(call: ToolCall) -> str:
     """Return a tool call in one line: its title, and its input unless that repeats the title."""
-    title = str(call.get("title") or call.get("kind") or call.get("toolCallId") or "something")
-    raw = call.get("rawInput")
+    title = call.title or call.kind or call.tool_call_id or "something"
+    raw = call.raw_input
     repeats = not raw or (isinstance(raw, dict) and all(value == title for value in raw.values()))
     return printable(title if repeats else f"{title} {encode(raw).decode()}")
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from ..client import Client, Event, Permission, Question
+from ..client import Client, Event, Permission, PermissionOption, Question
 from ..domain.errors import BullpenError, Conflict
 from ..domain.reasons import stop_reason_text
 from .approve import describe
@@ -126,16 +126,15 @@ class ChatTurn:
     async def _choose(self, permission: Permission) -> None:
         """Ask the user to choose an option of a permission request, and send the answer."""
         print(paint(describe(permission), "amber"))
-        options = [each for each in permission.options if isinstance(each, dict)]
+        options = permission.options
         for number, option in enumerate(options, 1):
-            print(f"  {number}. {printable(str(option.get('name')))}")
+            print(f"  {number}. {printable(option.name)}")
         chosen = match_option(options, await self._lines.ask("? "))
         while chosen is None:
             chosen = match_option(
                 options, await self._lines.ask(f"1 to {len(options)}, y, once, always or n? ")
             )
-        option_id = str(chosen.get("optionId"))
-        await self._client.answer_permission(self._session_id, permission.id, option_id)
+        await self._client.answer_permission(self._session_id, permission.id, chosen.option_id)
 
     async def _fill_in(self, question: Question) -> None:
         """Ask the user to fill in the form of a question, and send the answer."""
@@ -159,12 +158,12 @@ class ChatTurn:
         self._cancelling = asyncio.get_running_loop().create_task(request)
 
 
-def match_option(options: list[dict[str, Any]], typed: str) -> dict[str, Any] | None:
+def match_option(options: list[PermissionOption], typed: str) -> PermissionOption | None:
     """Return the option that the user typed: its number, its name, or a short form like y, always or n."""
     if typed.isdecimal() and 1 <= int(typed) <= len(options):
         return options[int(typed) - 1]
     text = typed.strip().casefold()
-    names = ([str(each.get(key)).casefold() for key in ("optionId", "name")] for each in options)
+    names = ((each.option_id.casefold(), each.name.casefold()) for each in options)
     by_name = (each for each, own_names in zip(options, names, strict=True) if text in own_names)
-    by_kind = (each for kind in _KINDS.get(text, ()) for each in options if each.get("kind") == kind)
+    by_kind = (each for kind in _KINDS.get(text, ()) for each in options if each.kind == kind)
     return next(by_name, None) or next(by_kind, None)

@@ -3,7 +3,7 @@
 import click
 from msgspec import to_builtins
 
-from ..client import Client
+from ..client import Client, PromptSource
 from .default_agent import receiving_agent
 from .find import find
 from .model_and_mode import ModelAndMode, mode_option, model_option
@@ -65,7 +65,7 @@ def send(
     async def work(client: Client) -> int:
         found = await find(client, target)
         worker_id = found.worker.id if found.worker else None
-        from_role = {"role": source, "what": what or "answer"} if source else None
+        from_role = PromptSource(role=source, what=what or "answer") if source else None
         await ModelAndMode(model, mode).apply(client, found.session.id, worker_id)
         prompted = await with_remedies(
             client,

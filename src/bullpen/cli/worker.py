@@ -52,10 +52,8 @@ def add(
 
     async def work(client: Client) -> Worker:
         found = await find_session(client, session)
-        add = partial(
-            client.add_worker, name=name, role=role, agent_id=agent, file_path=file, command=command
-        )
-        return await with_remedies(client, lambda: add(found.id, type))
+        add = partial(client.add_worker, found.id, type, name=name, role=role, command=command)
+        return await with_remedies(client, partial(add, agent_id=agent, file_path=file))
 
     _report(with_client(work), "started", json, quiet)
 

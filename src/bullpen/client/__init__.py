@@ -7,14 +7,16 @@ from .conversation_shapes import (
     Message,
     Permission,
     PromptResult,
+    PromptSource,
     Question,
     Queue,
     QueueItem,
+    QueueSettings,
     Rule,
 )
 from .discovery import ServerAddress, ServerDiscovery
 from .errors import ConnectionLost, ServerNotRunning
-from .files import Diff, FileDiff
+from .files import Diff, DiffComment, DirectoryEntry, DirectoryListing, FileDiff
 from .frames import (
     ActivityFrame,
     Disconnected,
@@ -26,6 +28,8 @@ from .frames import (
     Reconnected,
     SizeFrame,
 )
+from .images import Image, ImageFile
+from .permission_shapes import PermissionOption, ToolCall, ToolCallContent, ToolCallLocation
 from .projects import (
     DirectoryChoices,
     FileNameList,
@@ -36,6 +40,7 @@ from .projects import (
 from .question_client import QuestionClient
 from .search_shapes import SearchHit, UsageGroup, UsageReport, UsageTotals
 from .shapes import (
+    Attention,
     Event,
     EventPage,
     Health,
@@ -49,6 +54,7 @@ from .shapes import (
     Root,
     RootList,
     RotatedToken,
+    SavedSessions,
     Session,
     SessionChanged,
     SessionList,
@@ -63,6 +69,7 @@ from .shapes import (
     WorktreeList,
 )
 from .sync import SyncClient, SyncTerminal
+from .timeline import TerminalPlace, TerminalRunTimeline, Timeline, TimelineMarker, TimelineMoment
 
 __all__ = [
     "ActivityFrame",
@@ -71,7 +78,10 @@ __all__ = [
     "Client",
     "ConnectionLost",
     "Diff",
+    "DiffComment",
     "DirectoryChoices",
+    "DirectoryEntry",
+    "DirectoryListing",
     "Disconnected",
     "ErrorFrame",
     "Event",
@@ -83,6 +93,8 @@ __all__ = [
     "Frame",
     "Health",
     "HistoryFrame",
+    "Image",
+    "ImageFile",
     "ImportResult",
     "InboxItem",
     "LoginCode",
@@ -91,13 +103,16 @@ __all__ = [
     "News",
     "OutputFrame",
     "Permission",
+    "PermissionOption",
     "Port",
     "ProjectDirectory",
     "PromptResult",
+    "PromptSource",
     "Question",
     "QuestionClient",
     "Queue",
     "QueueItem",
+    "QueueSettings",
     "RebuildResult",
     "Reconnected",
     "Repository",
@@ -106,6 +121,7 @@ __all__ = [
     "RootList",
     "RotatedToken",
     "Rule",
+    "SavedSessions",
     "SearchHit",
     "ServerAddress",
     "ServerDiscovery",
@@ -120,7 +136,15 @@ __all__ = [
     "SizeFrame",
     "SyncClient",
     "SyncTerminal",
+    "TerminalPlace",
+    "TerminalRunTimeline",
+    "Timeline",
+    "TimelineMarker",
+    "TimelineMoment",
     "Token",
+    "ToolCall",
+    "ToolCallContent",
+    "ToolCallLocation",
     "TrashedWorktree",
     "UsageGroup",
     "UsageReport",

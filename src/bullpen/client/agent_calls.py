@@ -1,24 +1,21 @@
-"""Provide the client methods for agents: prompts, permissions, questions, models and the message queue."""
+"""Provide the client methods for agents: prompts, permissions, questions, models, modes and options."""
 
-from collections.abc import Iterable, Mapping
-from datetime import datetime
+from collections.abc import Iterable
 from typing import Any
 from urllib.parse import quote
 
 from .conversation_shapes import (
-    Agent,
-    AgentList,
     Message,
     MessageList,
     Permission,
     PermissionList,
     PromptResult,
+    PromptSource,
     Question,
     QuestionList,
-    Queue,
-    QueueItem,
 )
 from .rest import RestClient, RestRequest
+from .shapes import Worker
 
 _MAX_MESSAGES = 10_000
 
@@ -27,10 +24,6 @@ class AgentCalls:
     """The methods of `Client` that send requests about the agents of a session."""
 
     _rest: RestClient
-
-    async def agents(self) -> list[Agent]:
-        """Return every agent that is defined, installed or not."""
-        return (await self._rest.call(AgentList, RestRequest("GET", "/api/agents"))).agents
 
     async def prompt(
         self,
@@ -42,13 +35,13 @@ class AgentCalls:
         role: str | None = None,
         image_ids: Iterable[str] = (),
         busy: str | None = None,
-        source: dict[str, str] | None = None,
+        source: PromptSource | None = None,
         key: str | None = None,
     ) -> PromptResult:
         """Send a prompt to an agent. Return once the server has stored it.
 
-        `source` names another worker of the session as {"role": …} or {"workerId": …}. The prompt then
-        includes that worker's last answer or, with {"what": "diff"}, the changes in its workspace.
+        With `source`, the prompt includes the last answer of another worker of the session, or the
+        changes in its workspace.
         """
         optional = {"promptId": prompt_id, "workerId": worker_id, "role": role, "busy": busy, "from": source}
         body: dict[str, Any] = {"text": text, "imageIds": list(image_ids)}
@@ -81,6 +74,16 @@ class AgentCalls:
         """Ask an agent to use a mode. Its answer arrives as an event of type `request_answered`."""
         path = _session_path(session_id, "workers", worker_id, "mode")
         await self._rest.send(RestRequest("PUT", path, {"modeId": mode_id}))
+
+    async def set_option(self, session_id: str, worker_id: str, option_id: str, value: str | bool) -> None:
+        """Ask an agent to set an option. Its answer arrives as an event of type `request_answered`."""
+        path = _session_path(session_id, "workers", worker_id, "options", option_id)
+        await self._rest.send(RestRequest("PUT", path, {"value": value}))
+
+    async def log_in_agent(self, session_id: str, worker_id: str, *, key: str | None = None) -> Worker:
+        """Start the login command of an agent in a terminal, and return the terminal."""
+        path = _session_path(session_id, "workers", worker_id, "login")
+        return await self._rest.call(Worker, RestRequest("POST", path, {}, key=key))
 
     async def permissions(self, session_id: str) -> list[Permission]:
         """Return the permission requests that wait for an answer, oldest first."""
@@ -115,58 +118,6 @@ class AgentCalls:
         body = {"action": action, "content": content}
         await self._rest.send(
             RestRequest("POST", _session_path(session_id, "questions", question_id), body, key=key)
-        )
-
-    async def queue(self, session_id: str) -> Queue:
-        """Return the messages that wait for an agent of the session, and whether the queue is paused."""
-        return await self._rest.call(Queue, RestRequest("GET", _session_path(session_id, "queue")))
-
-    async def enqueue(
-        self,
-        session_id: str,
-        message: str,
-        *,
-        image_ids: Iterable[str] = (),
-        title: str | None = None,
-        scheduled_time: datetime | None = None,
-        key: str | None = None,
-    ) -> QueueItem:
-        """Append a message to the queue; it is not sent before `scheduled_time`, which needs a time zone."""
-        body = {
-            "message": message,
-            "image_ids": list(image_ids),
-            "title": title,
-            "scheduled_time": scheduled_time,
-        }
-        return await self._rest.call(
-            QueueItem, RestRequest("POST", _session_path(session_id, "queue"), body, key=key)
-        )
-
-    async def edit_queued(self, session_id: str, message_id: str, changes: Mapping[str, Any]) -> QueueItem:
-        """Change the `message`, `title` or `scheduled_time` of a queued message; other fields stay."""
-        path = _session_path(session_id, "queue", message_id)
-        return await self._rest.call(QueueItem, RestRequest("PATCH", path, dict(changes)))
-
-    async def remove_queued(self, session_id: str, message_id: str) -> None:
-        """Remove a message from the queue."""
-        await self._rest.send(RestRequest("DELETE", _session_path(session_id, "queue", message_id)))
-
-    async def clear_queue(self, session_id: str) -> None:
-        """Remove all messages from the queue."""
-        await self._rest.send(RestRequest("DELETE", _session_path(session_id, "queue")))
-
-    async def pause_queue(self, session_id: str) -> None:
-        """Stop sending messages of the queue."""
-        await self._rest.send(RestRequest("POST", _session_path(session_id, "queue", "pause"), {}))
-
-    async def resume_queue(self, session_id: str) -> None:
-        """Continue to send the messages of the queue."""
-        await self._rest.send(RestRequest("POST", _session_path(session_id, "queue", "resume"), {}))
-
-    async def send_now(self, session_id: str, message_id: str) -> None:
-        """Send a queued message before all others."""
-        await self._rest.send(
-            RestRequest("POST", _session_path(session_id, "queue", message_id, "send-now"), {})
         )
 
 

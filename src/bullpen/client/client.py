@@ -11,12 +11,16 @@ from urllib.parse import quote
 
 from ..domain.errors import BullpenError
 from .agent_calls import AgentCalls
+from .agent_definitions import AgentDefinitionCalls
 from .discovery import ServerDiscovery
 from .files import FileCalls
 from .frames import OutputFrame
+from .images import ImageCalls
 from .inbox import InboxCalls
 from .projects import ProjectCalls
+from .queue_calls import QueueCalls
 from .recordings import RecordingCalls
+from .repositories import RepositoryCalls
 from .rest import RestClient, RestRequest
 from .roots import RootCalls
 from .search_calls import SearchCalls
@@ -29,14 +33,14 @@ from .shapes import (
     News,
     Port,
     PortList,
-    Repository,
-    RepositoryList,
+    SavedSessions,
     Session,
     SessionPage,
     Settings,
     Worker,
     WorkerList,
 )
+from .timeline import TimelineCalls
 from .tokens import TokenCalls
 from .worktrees import WorktreeCalls
 
@@ -50,6 +54,11 @@ _UNAVAILABLE = 503
 
 class Client(
     AgentCalls,
+    AgentDefinitionCalls,
+    QueueCalls,
+    ImageCalls,
+    TimelineCalls,
+    RepositoryCalls,
     InboxCalls,
     SearchCalls,
     TokenCalls,
@@ -198,6 +207,14 @@ class Client(
         request = RestRequest("POST", "/api/import", {"sessions": entries}, key=key)
         return await self._rest.call(ImportResult, request)
 
+    async def saved_sessions(self) -> SavedSessions:
+        """Return the sessions that agent-console has saved in the home directory of the server's user."""
+        return await self._rest.call(SavedSessions, RestRequest("GET", "/api/import"))
+
+    async def leave_session(self, session_id: str, *, key: str | None = None) -> None:
+        """Report that a viewer has closed the session: one with `terminate` then ends soon."""
+        await self._rest.send(RestRequest("POST", f"{_session_path(session_id)}/leave", {}, key=key))
+
     # Workers
 
     async def workers(self, session_id: str) -> list[Worker]:
@@ -329,49 +346,6 @@ class Client(
         from .reconnecting_socket import ReconnectingSocket  # noqa: PLC0415
 
         return Dashboard(ReconnectingSocket(self._discovery, lambda: "/ws/dashboard"), self.sessions).news()
-
-    # Repositories
-
-    async def repositories(self) -> list[Repository]:
-        """Return all registered repositories."""
-        found = await self._rest.call(RepositoryList, RestRequest("GET", "/api/repositories"))
-        return found.repositories
-
-    async def add_repository(
-        self, path: str, *, name: str | None = None, key: str | None = None
-    ) -> Repository:
-        """Register a git repository."""
-        body = _without_empty(path=path, name=name)
-        return await self._rest.call(Repository, RestRequest("POST", "/api/repositories", body, key=key))
-
-    async def edit_repository(
-        self,
-        repo_id: str,
-        *,
-        name: str | None = None,
-        agent_id: str | None = None,
-        env: Mapping[str, str | None] | None = None,
-        setup: str | None = None,
-        cleanup: str | None = None,
-        queue: Mapping[str, Any] | None = None,
-    ) -> Repository:
-        """Change settings of all sessions and worktrees of a repository; None leaves a setting as it is."""
-        path = f"/api/repositories/{quote(repo_id, safe='')}"
-        fields = {
-            "name": name,
-            "agentId": agent_id,
-            "env": env,
-            "setup": setup,
-            "cleanup": cleanup,
-            "queue": queue,
-        }
-        # An empty text is sent: it removes the setting.
-        body = {name: value for name, value in fields.items() if value is not None}
-        return await self._rest.call(Repository, RestRequest("PATCH", path, body))
-
-    async def delete_repository(self, repo_id: str) -> None:
-        """Unregister a repository; its files stay."""
-        await self._rest.send(RestRequest("DELETE", f"/api/repositories/{quote(repo_id, safe='')}"))
 
 
 def _session_path(session_id: str) -> str:

@@ -5,6 +5,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from .permission_shapes import PermissionOption, ToolCall, read_value, read_values
 from .shapes import EPOCH, ServerShape
 
 
@@ -30,6 +31,14 @@ class AgentList(ServerShape, frozen=True, kw_only=True):
     agents: list[Agent]
 
 
+class PromptSource(ServerShape, frozen=True, kw_only=True):
+    """The worker, by id or role, whose last `answer` or whose `diff` a prompt includes."""
+
+    worker_id: str | None = None
+    role: str | None = None
+    what: str = "answer"
+
+
 class PromptResult(ServerShape, frozen=True, kw_only=True):
     """The result of a prompt: sent or queued; `seq` is the event that recorded it."""
 
@@ -48,10 +57,20 @@ class PendingRequest(ServerShape, frozen=True, kw_only=True):
 
 
 class Permission(PendingRequest, frozen=True, kw_only=True):
-    """A permission that an agent requests; it sent `tool_call` and `options` in this form."""
+    """A permission that an agent requests. The fields with `_data` are what the agent sent."""
 
-    tool_call: dict[str, Any] = field(default_factory=dict)
-    options: list[Any] = field(default_factory=list)
+    tool_call_data: dict[str, Any] = field(default_factory=dict, name="toolCall")
+    option_data: list[Any] = field(default_factory=list, name="options")
+
+    @property
+    def tool_call(self) -> ToolCall:
+        """The tool call for which the agent requests the permission."""
+        return read_value(self.tool_call_data, ToolCall)
+
+    @property
+    def options(self) -> list[PermissionOption]:
+        """The answers that the agent offers."""
+        return read_values(self.option_data, PermissionOption)
 
 
 class PermissionList(ServerShape, frozen=True, kw_only=True):
@@ -133,6 +152,16 @@ class Queue(Struct, frozen=True, kw_only=True):
     paused: bool = False
 
 
+class QueueSettings(Struct, frozen=True, kw_only=True):
+    """The settings of a session's queue; `inherited` if they are those of the repository or the server."""
+
+    enabled: bool
+    delay_seconds: float
+    max_size: int
+    auto_generate_titles: bool
+    inherited: bool
+
+
 class InboxItem(ServerShape, frozen=True, kw_only=True):
     """One thing that waits for a person. `seq` is set if it only has to be seen, not answered."""
 
@@ -146,11 +175,21 @@ class InboxItem(ServerShape, frozen=True, kw_only=True):
     repo_id: str | None = None
     agent_id: str | None = None
     seq: int | None = None
-    tool_call: dict[str, Any] | None = None
-    options: list[Any] = field(default_factory=list)
+    tool_call_data: dict[str, Any] | None = field(default=None, name="toolCall")
+    option_data: list[Any] = field(default_factory=list, name="options")
     form: Any = None
     url: str | None = None
     created_at: datetime = EPOCH
+
+    @property
+    def tool_call(self) -> ToolCall | None:
+        """The tool call for which an agent requests a permission; None for other items."""
+        return None if self.tool_call_data is None else read_value(self.tool_call_data, ToolCall)
+
+    @property
+    def options(self) -> list[PermissionOption]:
+        """The answers that the agent offers, if it requests a permission."""
+        return read_values(self.option_data, PermissionOption)
 
 
 class Inbox(ServerShape, frozen=True, kw_only=True):

@@ -38,6 +38,12 @@ class QuestionClient:
         asked = await self._rest.call(AskedQuestion, RestRequest("POST", f"{self._path}/questions", body))
         return f"{asked.seq}.{asked.id}"
 
+    async def report_activity(self, activity: str, why: str | None = None) -> None:
+        """Report that the agent of this run is `active`, `asking` or `idle`."""
+        await self._rest.send(
+            RestRequest("POST", f"{self._path}/activity", {"activity": activity, "why": why})
+        )
+
     async def wait_for_answer(self, ticket: str, seconds: float) -> AskedQuestionState:
         """Return the state of a question once it is answered, or after `seconds`.
 

@@ -24,6 +24,15 @@ class RecordingCalls:
             async for data in response.body_chunks():
                 yield data
 
+    async def recording_cast(self, session_id: str, worker_id: str) -> AsyncIterator[bytes]:
+        """Yield a terminal's recording as asciicast v2, in chunks."""
+        path = (
+            f"/api/sessions/{quote(session_id, safe='')}/workers/{quote(worker_id, safe='')}/recording.cast"
+        )
+        async with self._rest.stream(RestRequest("GET", path)) as response:
+            async for data in response.body_chunks():
+                yield data
+
     async def import_recording(self, session_id: str, data: bytes) -> ImportResult:
         """Import a zip file that a server exported."""
         path = f"/api/recordings/{quote(session_id, safe='')}"

@@ -99,6 +99,10 @@ class RestClient:
         reply = await self._send_with_retries(request, self._patience)
         return None if reply.is_error else _decode(answer, request, reply)
 
+    async def read(self, request: RestRequest) -> RestReply:
+        """Send a request and return its answer, which need not be JSON."""
+        return await self._send_with_retries(request, self._patience)
+
     async def send(self, request: RestRequest) -> None:
         """Send a request and ignore the body of its answer."""
         await self._send_with_retries(request, self._patience)

@@ -91,6 +91,7 @@ class Session(ServerShape, frozen=True, kw_only=True):
     type: str
     title: str
     status: str
+    agent_status: str = "idle"
     end_reason: str | None = None
     metadata: dict[str, Any] | None = None
     live: bool = False
@@ -168,6 +169,13 @@ class ImportResult(ServerShape, frozen=True, kw_only=True):
 
     taken: list[ImportedSession]
     left: list[SkippedEntry]
+
+
+class SavedSessions(ServerShape, frozen=True, kw_only=True):
+    """The entries of a `sessions.json` of agent-console; `path` is None without one."""
+
+    path: str | None
+    sessions: list[Any]
 
 
 class Event(ServerShape, frozen=True, kw_only=True):

@@ -164,7 +164,7 @@ class Terminal:
 
     def _address(self) -> str:
         """Return the path of the next connection with the current position."""
-        query = {"client": self.writer}
+        query = {"format": "binary", "client": self.writer}
         if self._redraw:
             self._redraw = False
             self._incoming.position = None

@@ -93,6 +93,7 @@ class RunningWorkers:
         """Run a worker to its end. If its code raises, record the failure; other workers are not affected."""
         try:
             await self._run_with_retries(worker, running)
+            self._log_failure(worker)
             if self._log.snapshot.worker(worker.id).again:
                 log.info("a crashed agent is started again", worker=worker.id, session=self._log.id)
                 await self._log.change(lambda snapshot: _restart_crashed(snapshot, worker), patient=True)
@@ -107,6 +108,19 @@ class RunningWorkers:
                     lambda snapshot: _record_failure(snapshot, worker, reason), patient=True
                 )
             await running.stop()
+
+    def _log_failure(self, worker: Worker) -> None:
+        """Write a line to the server's log if the run of a worker has failed."""
+        ended = self._log.snapshot.worker(worker.id)
+        if ended.state is WorkerState.FAILED and ended.run == worker.run:
+            log.warning(
+                f"the {ended.type} failed",
+                session=self._log.id,
+                worker=ended.id,
+                role=ended.role,
+                agent=ended.agent_id,
+                reason=ended.error,
+            )
 
     async def _run_with_retries(self, worker: Worker, running: WorkerRun) -> None:
         """Run a worker, and continue it, as after a restart of the server, if the machine lacks a resource.

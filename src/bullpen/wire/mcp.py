@@ -106,7 +106,8 @@ def _call(message: jsonrpc.Request, tools: list[McpTool]) -> McpMessage:
         case _:
             return _refusal(message, jsonrpc.INVALID_PARAMS, "tools/call needs a name")
     if error := _argument_error(tool, arguments):
-        return _refusal(message, jsonrpc.INVALID_PARAMS, error)
+        # An error of the tool: the model reads it, and calls again with other arguments.
+        return McpAnswer(line=tool_result(message.id, error, failed=True))
     return McpCall(id=message.id, name=name, arguments=arguments)
 
 

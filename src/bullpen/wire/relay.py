@@ -62,11 +62,19 @@ class ListAgents(InSession, frozen=True, kw_only=True, tag="agent:list"):
     """Relay request: list the agents of a session."""
 
 
+class GetAgent(InSession, frozen=True, kw_only=True, tag="agent:get"):
+    """Relay request: describe the agent in a role."""
+
+    role: str
+
+
 class TerminateSession(InSession, frozen=True, kw_only=True, tag="session:terminate"):
     """Relay request: end a session with its agents."""
 
 
-Request = CreateSession | SpawnAgent | MessageAgent | TerminateAgent | ListAgents | TerminateSession
+Request = (
+    CreateSession | SpawnAgent | MessageAgent | TerminateAgent | ListAgents | GetAgent | TerminateSession
+)
 
 
 def read_request(message: dict[str, Any]) -> Request:
@@ -101,9 +109,9 @@ def _notice_of_agent(event: Event, session_id: str, worker: Worker) -> Notice | 
     match event.fact:
         case WorkerReady():
             return {"type": "agent:ready", **about, "workspace": worker.workspace}
-        case AgentMessage() as fact if fact.text:
-            time = iso_time(event.timestamp)
-            return {"type": "agent:response", **about, "content": fact.text, "timestamp": time}
+        case AgentMessage() as fact:
+            answer = {"content": fact.text, "partial": fact.partial}
+            return {"type": "agent:response", **about, **answer, "timestamp": iso_time(event.timestamp)}
         case WorkerFailed() as fact:
             return {"type": "error", **about, "error": "remote_fault", "message": fact.error}
         case WorkerExited() as fact:
@@ -135,16 +143,26 @@ def session_terminated_notice(session_id: str, reason: str, agents_terminated: i
 def agent_list_notice(snapshot: Snapshot) -> Notice:
     """Return the relay notice with the agents that hold a role; terminated agents hold none."""
     agents = [
-        {
-            "role": worker.role,
-            "state": relay_agent_state(worker.state),
-            "workspace": worker.workspace,
-            "error": worker.error,
-        }
+        _agent_json(worker)
         for worker in snapshot.workers.values()
         if worker.type == "agent" and worker.state is not WorkerState.TERMINATED
     ]
     return {"type": "agent:list", "agents": agents}
+
+
+def agent_notice(session_id: str, worker: Worker) -> Notice:
+    """Return the relay notice with one agent."""
+    return {"type": "agent:get", "sessionId": session_id, "agent": _agent_json(worker)}
+
+
+def _agent_json(worker: Worker) -> Notice:
+    """Return an agent as the relay shows it."""
+    return {
+        "role": worker.role,
+        "state": relay_agent_state(worker.state),
+        "workspace": worker.workspace,
+        "error": worker.error,
+    }
 
 
 def error_notice(message: dict[str, Any], error: BullpenError) -> Notice:

@@ -15,7 +15,7 @@ type Activity = Worker['activity']
 
 export type WorkerSnapshot = Readonly<Omit<Worker, 'sessionId' | 'status'>>
 
-export type Snapshot = Readonly<Omit<Session, 'attention' | 'live' | 'workers'>> & {
+export type Snapshot = Readonly<Omit<Session, 'agentStatus' | 'attention' | 'live' | 'workers'>> & {
   readonly workers: Readonly<Record<string, WorkerSnapshot>>
   readonly conversations: Readonly<Record<string, Conversation>>
   readonly queue: Queue
@@ -69,8 +69,10 @@ export function isAlive(worker: Pick<WorkerSnapshot, 'state'>): boolean {
   return worker.state === 'spawning' || worker.state === 'active'
 }
 
-/** Return the field `status` of a worker, made from its state and activity. */
-export function workerStatus({ state, activity }: Pick<WorkerSnapshot, 'state' | 'activity'>): string {
+/** Return the field `status` of a worker, made from its state and activity; `idle` without a worker. */
+export function workerStatus(worker: Pick<WorkerSnapshot, 'state' | 'activity'> | undefined): string {
+  if (!worker) return 'idle'
+  const { state, activity } = worker
   if (state === 'spawning') return 'starting'
   if (state === 'active') return activity === 'active' || activity === 'asking' ? 'running' : 'connected'
   return state === 'failed' ? 'error' : 'exited'
@@ -81,6 +83,7 @@ export function sessionJson({ workers, conversations: _, queue: __, ...session }
   const all = Object.values(workers)
   return {
     ...session,
+    agentStatus: workerStatus(all.find(({ type, state }) => type === 'agent' && state !== 'terminated')),
     live: all.some(isAlive),
     workers: all.map((worker) => ({ ...worker, sessionId: session.id, status: workerStatus(worker) })),
   }

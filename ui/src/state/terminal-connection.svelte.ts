@@ -76,7 +76,7 @@ export class TerminalConnection {
 
   #address(): string {
     const { id, sessionId } = this.#worker
-    const query: Record<string, string> = { client: CLIENT }
+    const query: Record<string, string> = { format: 'binary', client: CLIENT }
     if (this.#renderer?.next) {
       query.run = String(this.#run)
       query.after = String(this.#renderer.next)

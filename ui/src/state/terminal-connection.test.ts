@@ -70,7 +70,7 @@ function reconnect(socket: TestSocket): void {
 const query = () => Object.fromEntries(new URL((sockets.at(-1) as TestSocket).address).searchParams)
 
 test('the first connection requests the history with its own client id', () => {
-  expect((sockets[0] as TestSocket).address).toMatch(/^ws:\/\/bullpen\.test\/ws\/session\/s1\/worker\/w1\?client=[0-9a-f]{32}$/)
+  expect((sockets[0] as TestSocket).address).toMatch(/^ws:\/\/bullpen\.test\/ws\/session\/s1\/worker\/w1\?format=binary&client=[0-9a-f]{32}$/)
   acceptWithHistory('$ ', 40)
   expect(screen.text).toBe('$ ')
   expect(screen.size).toEqual({ cols: 80, rows: 24 })
@@ -81,7 +81,7 @@ test('the next connection continues after the last byte with the same client id'
   const socket = acceptWithHistory('$ ', 40)
   socket.output(40, encode('ls\n'))
   reconnect(socket)
-  expect(query()).toEqual({ after: '43', run: '1', client })
+  expect(query()).toEqual({ format: 'binary', after: '43', run: '1', client })
 })
 
 test('bytes repeated after a reconnect are drawn once', () => {

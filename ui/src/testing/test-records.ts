@@ -42,6 +42,7 @@ export function aSession(change: Partial<Session> = {}): Session {
     type: 'quick',
     title: id,
     status: 'active',
+    agentStatus: 'idle',
     endReason: null,
     metadata: {},
     live: true,

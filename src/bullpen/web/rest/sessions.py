@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response
 
+from ...domain.attention import Need
 from ...domain.errors import BullpenError, Invalid
 from ...domain.snapshot import Snapshot
 from ...domain.states import SessionStatus
@@ -225,9 +226,13 @@ async def _details(context: WebContext, snapshot: Snapshot) -> dict[str, Any]:
 
 
 def _session(context: WebContext, snapshot: Snapshot) -> dict[str, Any]:
-    """Return a session whose workers have the name of the program in their foreground, null without one."""
+    """Return a session with the programs in its terminals; one that runs makes an idle session `working`."""
     session = shown_session_json(snapshot, context.inbox.attention(snapshot))
-    return session | {"workers": [_worker_with_foreground(each) for each in session["workers"]]}
+    workers = [_worker_with_foreground(each) for each in session["workers"]]
+    programs = [worker["foreground"] for worker in workers if worker["foreground"]]
+    if programs and session["attention"]["need"] == Need.IDLE:
+        session["attention"] |= {"need": Need.WORKING, "why": f"runs {programs[0]}"}
+    return session | {"workers": workers}
 
 
 def _worker_with_foreground(worker: dict[str, Any]) -> dict[str, Any]:

@@ -98,6 +98,7 @@ class SessionShape(Shape):
     type: Literal["worktree", "quick"]
     title: str
     status: Literal["active", "completed", "cancelled", "error"]
+    agent_status: Literal["idle", "starting", "connected", "running", "exited", "error"]
     end_reason: str | None
     metadata: dict[str, Any]
     live: bool

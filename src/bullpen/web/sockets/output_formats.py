@@ -1,6 +1,7 @@
-"""The two formats of terminal output on a socket: binary frames with offsets, and JSON messages."""
+"""The two formats of terminal output on a socket: JSON messages, and binary frames with offsets."""
 
 import codecs
+from collections.abc import Callable
 from typing import Protocol
 
 from ..websocket import Frame, output_frame
@@ -42,3 +43,6 @@ class JsonFormat:
 
     def frame(self, offset: int, data: bytes) -> None:
         return None  # the decoder may hold part of a character; clients that need speed use binary frames
+
+
+OUTPUT_FORMATS: dict[str, Callable[[], OutputFormat]] = {"json": JsonFormat, "binary": BinaryFormat}

@@ -1,4 +1,4 @@
-"""`/ws/relay`: start and prompt several agents of one session by their roles. One live session per socket."""
+"""`/ws/relay`: start and prompt several agents of one session by their roles. One session per socket."""
 
 import asyncio
 from typing import Any
@@ -22,6 +22,7 @@ from .relay_notices import RelayNotices
 router = APIRouter()
 
 END_REASON = "user requested"
+NORMAL_CLOSURE = 1000  # close code of RFC 6455
 
 
 @router.websocket("/ws/relay", dependencies=[Depends(allow(Scope.VIEW))])
@@ -33,7 +34,10 @@ async def relay_socket(websocket: WebSocket) -> None:
 
 
 class RelaySocket:
-    """A socket of the relay. It handles one request at a time, and sends notices by following the log."""
+    """A socket of the relay. It handles one request at a time, and sends notices by following the log.
+
+    The server closes it when its session has ended.
+    """
 
     def __init__(self, context: WebContext, socket: AdmittedSocket) -> None:
         self._context = context
@@ -55,7 +59,10 @@ class RelaySocket:
     async def _handle(self, message: dict[str, Any], tasks: asyncio.TaskGroup) -> None:
         """Execute one request of the client."""
         request = relay.read_request(message)
-        if not isinstance(request, relay.ListAgents) and self._socket.principal.scope < Scope.OPERATE:
+        if (
+            not isinstance(request, relay.ListAgents | relay.GetAgent)
+            and self._socket.principal.scope < Scope.OPERATE
+        ):
             raise Forbidden("this needs the scope operate")
         if isinstance(request, relay.CreateSession):
             await self._create(tasks)
@@ -70,6 +77,9 @@ class RelaySocket:
                 await self._terminate_agent(session, request.role)
             case relay.ListAgents():
                 await self._socket.send(relay.agent_list_notice(session.snapshot))
+            case relay.GetAgent():
+                worker = _agent_in_role(session, request.role)
+                await self._socket.send(relay.agent_notice(session.id, worker))
             case relay.TerminateSession():
                 await self._terminate(session)
 
@@ -89,22 +99,19 @@ class RelaySocket:
         return session
 
     def _require_no_session(self) -> None:
-        """Raise Conflict if this socket follows an active session."""
-        if self._session is not None and self._session.snapshot.status is SessionStatus.ACTIVE:
-            raise Conflict(
-                f"this socket has the session {self._session.id}; end it first, or open another socket"
-            )
+        """Raise Conflict if this socket has a session."""
+        if self._session is not None:
+            raise Conflict(f"this socket has the session {self._session.id}; open another socket")
 
     def _follow(self, session: Session, after: int, tasks: asyncio.TaskGroup) -> None:
-        """Start to send notices of a session, after those of the previous one."""
+        """Start to send notices of a session; close the socket after the last one."""
         self._session = session
-        previous, follower = self._following, session.log.follow(after)
+        follower = session.log.follow(after)
 
         async def following() -> None:
-            if previous is not None:
-                await asyncio.wait([previous])  # so that the end of the previous session is sent first
             with self._context.presence.viewing(session):
                 await RelayNotices(session, self._socket).send_all(follower)
+            await self._close()
 
         self._following = tasks.create_task(following())
 
@@ -112,19 +119,14 @@ class RelaySocket:
         """Start an agent in a role. A directory that is not allowed is recorded as its failure."""
         if not request.workspace.strip():
             raise Invalid("an agent needs a workspace")
-        workspace, failure = request.workspace, None
-        try:
-            workspace = str(self._context.roots.new_directory(request.workspace))
-        except BullpenError as error:
-            failure = str(error)
         order = AddWorker(
             worker_id=new_id(),
             type="agent",
             role=request.role,
             agent_id=request.agent_id,
-            workspace=workspace,
+            workspace=request.workspace,
         )
-        await session.spawn_agent(order, failure)
+        await session.spawn_agent(order, self._context.roots.new_directory)
 
     async def _message(self, session: Session, request: relay.MessageAgent) -> None:
         """Send a prompt to the agent in a role. Raise Conflict if it is not active."""
@@ -150,9 +152,15 @@ class RelaySocket:
         """End the session; if it ended before, send the notice again."""
         if session.snapshot.status is SessionStatus.ACTIVE:
             await session.terminate(SessionStatus.COMPLETED, "user_request")
-        elif session is not self._session or self._following is None or self._following.done():
+        elif session is not self._session:
             reason = session.snapshot.end_reason or ""
             await self._socket.send(relay.session_terminated_notice(session.id, reason, 0))
+            if self._session is None:
+                await self._close()
+
+    async def _close(self) -> None:
+        """Close the socket, because its session has ended."""
+        await self._socket.close(NORMAL_CLOSURE, "the session has ended")
 
 
 def _agent_in_role(session: Session, role: str) -> Worker:

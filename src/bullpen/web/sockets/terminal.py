@@ -2,7 +2,8 @@
 
 import base64
 import binascii
-from typing import Annotated, Any
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Query, WebSocket
 
@@ -17,7 +18,7 @@ from ..numbers import MAX_SAFE_INTEGER
 from ..scopes import Scope, allow
 from .admission import AdmittedSocket, admit, count_viewer, socket_tasks
 from .input_writer import InputWriter
-from .output_formats import BinaryFormat, JsonFormat
+from .output_formats import OUTPUT_FORMATS, OutputFormat
 from .run_stream import RunStream
 
 router = APIRouter()
@@ -31,7 +32,7 @@ async def worker_socket(
     after: Annotated[int | None, Query(ge=0, le=MAX_SAFE_INTEGER)] = None,
     run: Annotated[int | None, Query(ge=1, le=MAX_SAFE_INTEGER)] = None,
     client: str | None = None,
-    format: str = "binary",
+    format: Literal["json", "binary"] = "json",
 ) -> None:
     """Accept a client of a terminal. `after` and `run` tell what output it has already."""
     context = context_of(websocket)
@@ -39,7 +40,7 @@ async def worker_socket(
         session = await context.sessions.get(session_id)
         with count_viewer(context.presence, session, socket.principal):
             writer = InputWriter(client, socket.principal, context.sessions.throttle)
-            terminal_socket = TerminalSocket(session, worker_id, socket, writer, format)
+            terminal_socket = TerminalSocket(session, worker_id, socket, writer, OUTPUT_FORMATS[format])
             await terminal_socket.run(after if run in (None, terminal_socket.run_number) else None)
 
 
@@ -52,12 +53,12 @@ class TerminalSocket:
         worker_id: str,
         socket: AdmittedSocket,
         writer: InputWriter,
-        format: str,
+        output_format: Callable[[], OutputFormat],
     ) -> None:
         self._session = session
         self._worker_id = worker_id
         self._socket = socket
-        self._json = format == "json"
+        self._output_format = output_format
         self._writer = writer
         self._handling = False  # a message; later ones must wait for it
         self._stream = self._new_stream()
@@ -90,7 +91,7 @@ class TerminalSocket:
     def _new_stream(self) -> RunStream:
         """Return a stream of the latest run of the worker."""
         terminal = self._session.terminal(self._worker_id)
-        return RunStream(new_id(), self._socket, terminal, JsonFormat() if self._json else BinaryFormat())
+        return RunStream(new_id(), self._socket, terminal, self._output_format())
 
     def _handle_short_text(self, text: bytes) -> bool:
         """Handle a keystroke or an acknowledgement without a task switch.

@@ -30,6 +30,7 @@ export interface Session {
   type: 'worktree' | 'quick'
   title: string
   status: 'active' | 'completed' | 'cancelled' | 'error'
+  agentStatus: 'idle' | 'starting' | 'connected' | 'running' | 'exited' | 'error'
   endReason: string | null
   metadata: Record<string, unknown>
   live: boolean
@@ -50,6 +51,7 @@ export interface SessionDetail {
   type: 'worktree' | 'quick'
   title: string
   status: 'active' | 'completed' | 'cancelled' | 'error'
+  agentStatus: 'idle' | 'starting' | 'connected' | 'running' | 'exited' | 'error'
   endReason: string | null
   metadata: Record<string, unknown>
   live: boolean
