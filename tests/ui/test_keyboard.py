@@ -51,7 +51,7 @@ STATE = """() => {
   if (window.controls.every((each) => window.reached.has(each) || !isInTabOrder(each))) return 'done'
   return window.last === before && before.closest('.xterm') ? 'terminal' : ''  // its program gets Tab
 }"""
-# Moves the focus to a group with a control that was not reached. Returns the keys to press in it, and how often.
+# Moves the focus to a group with a control that was not reached. Returns keys to press in it, and how often.
 ENTER_GROUP = """() => {
   const tabsLast = (a, b) => a.matches('[role=tab]') - b.matches('[role=tab]') // they change others
   for (const missing of window.controls.toSorted(tabsLast)) {
