@@ -162,37 +162,20 @@ def _yes_or_no(value: Any) -> bool:
     return words[str(value).lower()]
 
 
-def _number(low: int, high: int) -> Callable[[Any], int]:
-    """Return a parser of whole numbers from `low` to `high`."""
-
-    def read(value: Any) -> int:
-        if isinstance(value, bool) or not isinstance(value, (int, str)):
-            raise ValueError(f"must be a whole number from {low} to {high}")
-        try:
-            number = int(value)
-        except ValueError:
-            raise ValueError(f"must be a whole number from {low} to {high}") from None
-        if not low <= number <= high:
-            raise ValueError(f"must be from {low} to {high}")
-        return number
-
-    return read
-
-
-def _amount(high: int) -> Callable[[Any], float]:
-    """Return a parser of numbers from 0 to `high`, which may have a fraction."""
-    wanted = f"must be a number from 0 to {high}"
+def _number(low: int, high: int, kind: type[int | float] = int) -> Callable[[Any], Any]:
+    """Return a parser of numbers from `low` to `high`: whole ones, or with `float` also fractions."""
+    name = "whole number" if kind is int else "number"
 
     def read(value: Any) -> float:
-        if isinstance(value, bool) or not isinstance(value, (int, float, str)):
-            raise ValueError(wanted)
         try:
-            number = float(value)
+            if isinstance(value, bool) or not isinstance(value, (kind, int, str)):
+                raise ValueError
+            number = kind(value)
         except ValueError:
-            raise ValueError(wanted) from None
-        if not 0 <= number <= high:  # also false for nan
-            raise ValueError(wanted)
-        return int(number) if number.is_integer() else number
+            raise ValueError(f"must be a {name} from {low} to {high}") from None
+        if not low <= number <= high:
+            raise ValueError(f"must be from {low} to {high}")
+        return int(number) if number == int(number) else number
 
     return read
 
@@ -270,7 +253,7 @@ OPTIONS = (
         "idle_timeout",
         "AGENT_SESSION_IDLE_TIMEOUT",
         lambda _: 30,
-        _amount(10**6),
+        _number(0, 10**6, float),
         "minutes until an idle session is completed, such as 0.5; 0: never",
     ),
     SettingDefinition(
