@@ -90,7 +90,10 @@ class RunningWorkers:
         )
 
     async def _watch(self, worker: Worker, running: WorkerRun) -> None:
-        """Run a worker to its end. If its code raises, record the failure; other workers are not affected."""
+        """Run a worker to its end, then start it again if it is an agent that crashed.
+
+        If its code raises, record the failure; other workers are not affected.
+        """
         try:
             await self._run_with_retries(worker, running)
             self._log_failure(worker)

@@ -199,7 +199,10 @@ class Session:
         await self._commit_drafts(commands.reopen_session, answer)
 
     async def wait_until_stopped(self, worker_ids: Sequence[str] | None = None) -> None:
-        """Wait until the processes of these workers (default: all) have ended; their end must be stored."""
+        """Wait until the processes of these workers (default: all) have ended.
+
+        Call it only after the events that terminate the workers are stored: it also stops the processes.
+        """
         await self._running.stop(worker_ids)
 
     async def edit(self, title: str | None, on_last_disconnect: str | None) -> None:
