@@ -110,7 +110,7 @@ function withSizes(node: Node, [first, ...rest]: readonly number[], sizes: numbe
   return { ...node, children: node.children.map((child, n) => (n === first ? withSizes(child, rest, sizes) : child)) }
 }
 
-/** Add a tab to the focused pane. */
+/** Add a tab to the focused pane; it is shown only if the pane shows no other one. */
 function addTab(layout: Layout, workerId: string): Layout {
   return change(layout, focusedPane(layout).id, (pane) => ({ ...pane, tabs: [...pane.tabs, workerId], active: pane.active ?? workerId }))
 }
