@@ -1,4 +1,4 @@
-"""Create the TLS context that checks the certificate of an https server."""
+"""Create the TLS context for https: it trusts the authorities of the system, and the certificate of the server."""
 
 import ssl
 
