@@ -105,10 +105,15 @@ class ProtectedPlaces:
 
 def protected_places(config: Config) -> ProtectedPlaces:
     """Return the protected places of a server with these settings."""
+    return ProtectedPlaces(own_places(config), homes())
+
+
+def own_places(config: Config) -> list[Path]:
+    """Return the files and directories of Bullpen: data, configuration, and what the settings name."""
     database = config.database_url.removeprefix("sqlite:///")
     files = [database, f"{database}-wal", f"{database}-shm"] if database != config.database_url else []
     own = (config.home, config_file(os.environ).parent, config.tls_key, *map(Path, files))
-    return ProtectedPlaces((path for path in own if path is not None), homes())
+    return [path for path in own if path is not None]
 
 
 class _Index(NamedTuple):

@@ -412,7 +412,12 @@ class Session:
         self, decide: Callable[[Snapshot], Sequence[Draft]], answer: PendingAnswer[Snapshot] | None = None
     ) -> CommittedChange:
         """Store the events that `decide` returns."""
-        return await self.log.change(lambda snapshot: Change(drafts=decide(snapshot), answer=answer))
+        sandbox = self._services.sandbox
+
+        def in_sandbox(snapshot: Snapshot) -> Change:
+            return Change(drafts=sandbox.with_levels(snapshot, decide(snapshot)), answer=answer)
+
+        return await self.log.change(in_sandbox)
 
     async def _commit_end(
         self, decide: Callable[[Snapshot], Sequence[Draft]], answer: PendingAnswer[Snapshot] | None = None
