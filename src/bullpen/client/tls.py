@@ -1,4 +1,4 @@
-"""Create the TLS context for https: it trusts the authorities of the system, and the certificate of the server."""
+"""Create the TLS context for https: it trusts the system's authorities and the server's own certificate."""
 
 import ssl
 
