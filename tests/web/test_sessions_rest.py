@@ -451,7 +451,7 @@ async def test_delete_cancels_the_turn_ends_the_agent_and_answers_with_the_sessi
     received = [
         message_of(record).get("method")
         for record in read_journal(conversation.server.home.parent / "scripted.journal")
-        if record["dir"] == "in" and record["pid"] == pid
+        if record["dir"] == "in"
     ]
     assert received[-1] == "session/cancel"
 
@@ -532,7 +532,7 @@ async def test_the_idle_time_is_set_in_minutes() -> None:
     for text, minutes in {"7": 7, "0.25": 0.25, "1e3": 1000, "0": 0}.items():
         assert config.load(env={"HOME": "/", "AGENT_SESSION_IDLE_TIMEOUT": text}).idle_timeout == minutes
     for text in ("soon", "-1", "nan", "inf", "1e7"):
-        with pytest.raises(Invalid, match="AGENT_SESSION_IDLE_TIMEOUT must be (a number )?from 0 to 1000000"):
+        with pytest.raises(Invalid, match="must be a number from 0 to 1000000"):
             config.load(env={"HOME": "/", "AGENT_SESSION_IDLE_TIMEOUT": text})
 
 

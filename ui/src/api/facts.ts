@@ -300,6 +300,7 @@ export interface SessionStart {
   onLastDisconnect?: string
   founder?: string | null
   startedBy?: string | null
+  sandbox?: 'open' | 'sealed' | 'workspace' | null
 }
 
 export interface ToolCall {
@@ -392,6 +393,8 @@ export interface WorkerSpawning {
   cols?: number
   rows?: number
   automatic?: boolean
+  sandbox?: 'open' | 'sealed' | 'workspace' | null
+  sandboxAsked?: 'open' | 'sealed' | 'workspace' | null
 }
 
 export interface WorkerTerminated {

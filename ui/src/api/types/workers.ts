@@ -16,6 +16,7 @@ export interface NewWorker {
   command?: string[]
   cols?: number
   rows?: number
+  sandbox?: 'open' | 'workspace' | 'sealed' | null
 }
 
 export interface Restart {
@@ -49,6 +50,7 @@ export interface Worker {
   exitCode: number | null
   signal: string | null
   error: string | null
+  sandbox: 'open' | 'workspace' | 'sealed' | null
   createdAt: string
   lastActiveAt: string
 }
