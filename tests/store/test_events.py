@@ -32,7 +32,7 @@ from support.sample_events import (
     worker_spawning,
 )
 
-SNAPSHOT_SCHEMA = (17, "072bb64a7ad73cd8")
+SNAPSHOT_SCHEMA = (17, "ee6ea1a62b9a83c7")
 
 
 def line(
