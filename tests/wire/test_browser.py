@@ -39,6 +39,7 @@ WORKER_FIELDS = [
     "agentKind",
     "workspace",
     "filePath",
+    "url",
     "owner",
     "state",
     "activity",
