@@ -39,7 +39,6 @@ WORKER_FIELDS = [
     "agentKind",
     "workspace",
     "filePath",
-    "url",
     "owner",
     "state",
     "activity",
