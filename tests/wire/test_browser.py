@@ -40,7 +40,6 @@ WORKER_FIELDS = [
     "agentKind",
     "workspace",
     "filePath",
-    "url",
     "owner",
     "state",
     "activity",

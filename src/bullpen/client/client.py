@@ -23,6 +23,7 @@ from .recordings import RecordingCalls
 from .repositories import RepositoryCalls
 from .rest import RestClient, RestRequest
 from .roots import RootCalls
+from .sandbox import SandboxCalls
 from .search_calls import SearchCalls
 from .shapes import (
     Event,
@@ -66,6 +67,7 @@ class Client(
     FileCalls,
     WorktreeCalls,
     RootCalls,
+    SandboxCalls,
     ProjectCalls,
 ):
     """A connection to the server that the settings name, or to the server at `url`."""
@@ -236,15 +238,14 @@ class Client(
         agent_id: str | None = None,
         workspace: str | None = None,
         file_path: str | None = None,
-        url: str | None = None,
         command: Iterable[str] = (),
         cols: int | None = None,
         rows: int | None = None,
         key: str | None = None,
     ) -> Worker:
-        """Start a worker in a session: a terminal, an agent, a diff, a document (markdown) or a web page.
+        """Start a worker in a session: a terminal, an agent, a diff or a document (markdown).
 
-        A terminal runs `command`, a program and its arguments, in place of a shell. A web page is at `url`.
+        A terminal runs `command`, a program and its arguments, in place of a shell.
         """
         body = _without_empty(
             type=type,
@@ -253,7 +254,6 @@ class Client(
             agentId=agent_id,
             workspace=workspace,
             filePath=file_path,
-            url=url,
             command=list(command) or None,
             cols=cols,
             rows=rows,

@@ -23,9 +23,11 @@ _SSH = Path("/etc/ssh")
 _SHOWN_IN_HOME = (".gitconfig", ".config/git")
 
 
-def machine_paths(config: Config, roots: Iterable[str], env: Mapping[str, str]) -> MachinePaths:
-    """Return the paths of this machine; `roots` are the workspace roots."""
-    user_homes = [str(home) for home in homes()]
+def machine_paths(
+    config: Config, roots: Iterable[str], env: Mapping[str, str], more_homes: Iterable[Path] = ()
+) -> MachinePaths:
+    """Return the paths of this machine; `roots` are the workspace roots, `more_homes` further homes."""
+    user_homes = [str(home) for home in (*homes(), *more_homes)]
     secrets = [os.path.join(home, place) for home in user_homes for place in SECRET_PLACES]
     secrets += [*_SYSTEM_SECRETS, *map(str, _SSH.glob("ssh_host_*_key"))]
     own = list(map(str, own_places(config)))

@@ -1,6 +1,7 @@
 """Collect the paths of this machine and of one run, and plan the profile of the run."""
 
 import os
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -57,6 +58,12 @@ class SandboxPlanner:
         directory = self._config.home / "tmp" / session_id
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         return directory
+
+    def remove_temporary_directory(self, session_id: str) -> None:
+        """Remove the directory that the runs of a session saw as /tmp, if there is one."""
+        directory = self._config.home / "tmp" / session_id
+        if directory.exists():
+            shutil.rmtree(directory)
 
     def _machine_paths(self, env: Mapping[str, str]) -> MachinePaths:
         """Return the paths of this machine, read again after a moment."""

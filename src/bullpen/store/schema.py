@@ -29,7 +29,6 @@ REVISIONS = (
     "0011",
     "0012",
     "0013",
-    "0014",
 )
 HEAD = REVISIONS[-1]
 SCRIPTS = Path(__file__).parent / "migrations"

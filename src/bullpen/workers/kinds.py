@@ -11,7 +11,6 @@ from .diff import DiffWorker
 from .markdown import MarkdownWorker
 from .pty_agent import PtyAgent
 from .terminal import TerminalWorker
-from .web import WebWorker
 from .worker_services import WorkerServices
 
 
@@ -44,5 +43,4 @@ KINDS: dict[str, Callable[[Worker, SessionLog, WorkerServices], WorkerRun]] = {
     "agent": _agent,
     "diff": DiffWorker,
     "markdown": MarkdownWorker,
-    "web": WebWorker,
 }

@@ -389,7 +389,6 @@ export interface WorkerSpawning {
   agentId?: string | null
   agentKind?: string | null
   filePath?: string | null
-  url?: string
   cols?: number
   rows?: number
   automatic?: boolean

@@ -6,13 +6,12 @@ export interface Activity {
 }
 
 export interface NewWorker {
-  type: 'agent' | 'terminal' | 'diff' | 'markdown' | 'web'
+  type: 'agent' | 'terminal' | 'diff' | 'markdown'
   name?: string | null
   role?: string | null
   agentId?: string | null
   workspace?: string | null
   filePath?: string | null
-  url?: string | null
   command?: string[]
   cols?: number
   rows?: number
@@ -37,7 +36,6 @@ export interface Worker {
   agentKind: 'acp' | 'pty' | null
   workspace: string
   filePath: string | null
-  url: string | null
   owner: string | null
   state: 'spawning' | 'active' | 'exited' | 'failed' | 'terminated'
   activity: 'unknown' | 'active' | 'idle' | 'asking'
