@@ -8,9 +8,9 @@ from typing import Any
 import click
 from msgspec.structs import replace
 
-from ..client import Client, ServerNotRunning, Setting
+from ..client import Client, Setting
 from ..config import HIDDEN, config_file, describe, find_definition, load
-from ..domain.errors import Forbidden, Invalid, Unauthorized
+from ..domain.errors import BullpenError, Invalid
 from .config_edit import read_config, replace_config, toml_value, with_setting, without_setting
 from .output import print_json
 from .table import TableColumn, print_table
@@ -140,7 +140,7 @@ def _show(json: bool) -> None:
 
 
 def _running_settings() -> dict[str, Setting] | None:
-    """Return the settings of the running server; None if none runs or this token may not read them."""
+    """Return the settings of the running server; None if none answers or this token may not read them."""
 
     async def ask(client: Client) -> dict[str, Setting]:
         settings = await client.settings()
@@ -151,7 +151,7 @@ def _running_settings() -> dict[str, Setting] | None:
 
     try:
         return with_client(ask)
-    except (ServerNotRunning, Forbidden, Unauthorized):
+    except BullpenError:  # the settings of the next start are shown even if the server fails
         return None
 
 
