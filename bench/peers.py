@@ -47,7 +47,8 @@ def install_from_npm(folder: Path, sources: Path) -> None:
     run(
         node(),
         home / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js",
-        "ci",
+        "install",  # not `ci`, which wants the packages of every platform
+        "--no-save",
         "--no-audit",
         "--no-fund",
         cwd=folder,

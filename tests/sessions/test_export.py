@@ -382,3 +382,16 @@ def test_a_recording_whose_snapshot_is_too_large_is_refused(
     with pytest.raises(Invalid) as refused:
         recorded.worker_ids()
     assert str(refused.value) == f"the snapshot has more than 0 MiB at event {count}"
+
+
+async def test_a_recording_with_unknown_values_of_enumerated_columns_is_imported_with_the_defaults(
+    local_server: ServerWithoutWeb,
+) -> None:
+    changes = [
+        event(1, "session_start", sessionType="strange", locationPath="/tmp", title="x"),
+        event(2, "session_changed", title="y", onLastDisconnect="strange"),
+        event(3, "session_changed", title="z"),
+    ]
+    await import_files(local_server, recording_with(events=b"".join(changes), metadata=metadata(lastSeq=3)))
+    (session,) = (await local_server.records.list_sessions()).sessions
+    assert (session.type, session.on_last_disconnect, session.title) == ("quick", "keep", "z")

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -129,6 +130,26 @@ async def test_the_metadata_of_a_busy_session_are_written_once_per_round(
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
     assert len(written) == 1
+
+
+async def test_the_metadata_exist_before_the_first_event_is_written(
+    local_server: ServerWithoutWeb, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recordings = local_server.sessions.services.recordings
+    seen: list[dict[str, Any]] = []
+    append = recordings.append
+
+    def note_and_append(session_id: str, wires: Sequence[bytes]) -> None:
+        directory = recordings.directory / session_id
+        assert not (directory / "events.jsonl").exists()
+        seen.append(json.loads((directory / "metadata.json").read_text()))
+        append(session_id, wires)
+
+    monkeypatch.setattr(recordings, "append", note_and_append)
+    session = await local_server.session()
+    await SessionRecorder(local_server.sessions, local_server.records).rebuild([session.id])
+    assert [(each["id"], each["lastSeq"], each["completed"]) for each in seen] == [(session.id, 0, False)]
+    assert recordings.metadata_seq(session.id) == session.snapshot.last_seq
 
 
 async def test_events_from_memory_are_recorded_like_events_from_the_database(

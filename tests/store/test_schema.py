@@ -23,6 +23,7 @@ from sqlalchemy import (
     text,
 )
 from sqlalchemy.engine.interfaces import ReflectedIndex
+from sqlalchemy.exc import IntegrityError
 
 from bullpen.domain.errors import Conflict, Invalid
 from bullpen.domain.events import Draft, WorkerReady
@@ -31,7 +32,7 @@ from bullpen.store.database import Database
 from bullpen.store.engine import writing_engine
 from bullpen.store.events import EventStore
 from bullpen.store.records import RecordStore
-from bullpen.store.tables import metadata
+from bullpen.store.tables import VALUES, metadata
 from support.sample_events import append_to, error_draft, new_session_with_worker
 
 # A revision of a later version: it adds a column, a table with data of another table, and an index.
@@ -72,6 +73,7 @@ getattr(schema, sys.argv[2])(*sys.argv[3:])
 
 # The cells that a downgrade removes on purpose, as regular expressions for table/row/column.
 REMOVED_BY_DOWNGRADE = {
+    "0013": "",  # checks and an index only
     "0012": "messages/.*/updated_at",
     "0011": "server/.*",  # the next server claims the database again
     "0010": "workers/.*/owner",
@@ -86,6 +88,15 @@ REMOVED_BY_DOWNGRADE = {
     "0001": ".*",  # down to the empty database
 }
 REMOVED_BY_UPGRADE = {"0003": "queue/.*"}  # from this revision on, the queue is in the log
+
+
+# The columns that have one of some texts.
+CHOICES: dict[tuple[str, str], tuple[str, ...]] = {
+    (table.name, column.name): column.info[VALUES]
+    for table in metadata.sorted_tables
+    for column in table.columns
+    if VALUES in column.info
+}
 
 
 @pytest.fixture
@@ -106,7 +117,7 @@ def migrate(scripts: Path, *arguments: str, die: str = "") -> int:
 
 
 def dump(url: str) -> dict[str, object]:
-    """Return everything in the database: columns, foreign keys, indexes and data."""
+    """Return everything in the database: columns, foreign keys, indexes, checks and data."""
     engine = writing_engine(url)
     try:
         with engine.begin() as connection:
@@ -128,6 +139,13 @@ def dump(url: str) -> dict[str, object]:
                     table: sorted(
                         (str(index["name"]), tuple(index["column_names"]), condition(index))
                         for index in inspector.get_indexes(table)
+                    )
+                    for table in tables
+                },
+                "checks": {
+                    table: sorted(
+                        (str(check["name"]), check["sqltext"])
+                        for check in inspector.get_check_constraints(table)
                     )
                     for table in tables
                 },
@@ -181,6 +199,8 @@ def fill_empty_tables(url: str) -> None:
 def some_value(column: Column[object], row: str) -> object:
     if column.primary_key or column.foreign_keys:
         return row if isinstance(column.type, Text) else 1 + (row == "full")
+    if choices := CHOICES.get((column.table.name, column.name)):
+        return choices[row == "full"]
     values: dict[type, object] = {
         Boolean: row == "full",
         BigInteger: 2**40,
@@ -223,6 +243,23 @@ def test_a_new_database_equals_a_migrated_one(url: str, tmp_path: Path) -> None:
     assert dump(url) == new
     tables = {name for name in new["columns"] if not name.startswith("search_words")}  # type: ignore[attr-defined]
     assert set(metadata.tables) == tables - {"alembic_version"}
+
+
+def test_the_database_refuses_other_values_of_enumerated_columns(url: str) -> None:
+    schema.prepare(url)
+    fill_empty_tables(url)
+    assert {("sessions", "status"), ("messages", "role")} <= set(CHOICES)
+    engine = writing_engine(url)
+    for table, column in CHOICES:
+        with pytest.raises(IntegrityError, match=f"ck_{table}_{column}"), engine.begin() as connection:
+            connection.execute(text(f"UPDATE {table} SET {column} = 'other'"))
+    engine.dispose()
+
+
+def test_messages_have_an_index_by_time_alone(url: str) -> None:
+    schema.prepare(url)
+    indexes = dump(url)["indexes"]["messages"]  # type: ignore[index]
+    assert ("ix_messages_timestamp", ("timestamp",), "") in indexes
 
 
 def test_the_newest_revision_is_the_last_script() -> None:

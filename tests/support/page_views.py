@@ -1,77 +1,90 @@
-"""Open every main view of the page, with a session that has content for each of them."""
+"""Open every view of the page, with sessions that have content for each of them."""
 
-import json
 from collections.abc import Awaitable, Callable
 from functools import partial
-from pathlib import Path
 
 from playwright.async_api import Page, expect
 
+from support.page_content import COLORS, PageContent
 from support.pages import TerminalPage
-from support.repositories import Repo
-from support.server import Server
-from support.session_client import SessionClient, define_scripted
 
-SETTINGS = ("appearance", "keys", "notifications", "agents", "repositories", "devices", "tokens")
-AGENT_TEXT = "# Found\n\nIt is a [needle](https://example.org).\n\n```python\nprint('needle')  # here\n```\n"
-COST = {"amount": 1, "currency": "USD"}
-USAGE = {"sessionUpdate": "usage_update", "used": 10, "size": 100, "cost": COST}
-LONG = "".join(f"line {n}\n" for n in range(60))
-CHANGE = {"type": "diff", "path": "/srv/long.txt", "oldText": "", "newText": LONG}
-# All colours but black, which is a background colour: in the dark theme it is invisible.
-COLORS = r"for n in 31 32 33 34 35 36 37 90 91 92 93 94 95 96 97; do printf '\033[%smword\033[m ' $n; done"
-
-
-async def begin_session_for_views(workspace: Path, server: Server) -> SessionClient:
-    """Create a session that has content for every view and an open permission."""
-    repo = Repo(workspace)
-    repo.write("readme.txt", "hello\nworld\n")
-    repo.write("notes.md", "# Notes\n\n- one\n")
-    tools = [{"do": "tool"}, {"do": "tool"}, {"do": "tool", "kind": "edit", "content": [CHANGE]}]
-    first = [{"do": "update", "update": USAGE}, {"do": "plan"}, *tools, {"do": "chunk", "text": AGENT_TEXT}]
-    await define_scripted(server, script={"prompts": [first, [{"do": "permission"}]]})
-    session = await SessionClient.begin(server, title="Seen by axe")
-    await session.run_turn("the needle, please")
-    await print_colors(session)
-    await session.prompt("and now?")
-    await session.open_permission()
-    return session
-
-
-async def print_colors(session: SessionClient) -> None:
-    """Print coloured text in a terminal and end it: a replay is complete only for an ended terminal."""
-    terminal = await session.server.new_terminal(session.id)
-    async with session.server.socket(f"/ws/session/{session.id}/worker/{terminal['id']}") as socket:
-        await socket.send(json.dumps({"type": "input", "data": f"{COLORS}; exit\n"}))
-        await session.server.worker_in(session.id, terminal["id"], "exited")
+SETTINGS = (
+    *("appearance", "keys", "notifications", "agents", "rules", "repositories"),
+    *("worktrees", "shares", "devices", "tokens", "transfer"),
+)
+BLUR_FIELD = "document.activeElement?.closest('.chat, .xterm') && document.activeElement.blur()"
 
 
 class ViewNavigator:
     """Opens the views of the page; each public method opens one and waits until it is shown."""
 
     names: tuple[str, ...] = (
-        *("home", "chat", "diff", "files", "terminal", "replay"),
-        *("mention", "inbox", "search", "usage", "palette"),
+        *(
+            "home",
+            "add_project",
+            "new_session",
+            "refused",
+            "chat",
+            "queue",
+            "changes",
+            "diff",
+            "files",
+            "file",
+        ),
+        *("plan", "details", "preview", "menu", "new_tab", "share", "export", "rename", "question", "failed"),
+        *("terminal", "replay", "mention", "inbox", "search", "usage", "palette", "help", "missing"),
+        *("archived", "confirmation"),
     )
 
-    def __init__(self, page: Page, session: SessionClient) -> None:
+    def __init__(self, page: Page, content: PageContent) -> None:
         self._page = page
-        self._session = session
+        self._content = content
+        self._session = content.talk
 
     def all(self) -> dict[str, Callable[[], Awaitable[None]]]:
         """Return the methods by view, in an order in which each can follow the one before."""
         settings = {section: partial(self.settings, section) for section in SETTINGS}
-        return {name: getattr(self, name) for name in self.names} | settings
+        return {name: getattr(self, name) for name in self.names} | settings | {"undo": self.undo}
 
     async def home(self) -> None:
         await self._show("")
         await expect(self._page.get_by_role("heading", name="Waiting for you")).to_be_visible()
 
+    async def add_project(self) -> None:
+        await self._page.get_by_role("main").get_by_role("button", name="Add a project").click()
+        await self._page.get_by_label("Directory, or address").fill(f"{self._content.server.workspace}/")
+        await expect(self._page.get_by_role("option").first).to_be_visible()
+
+    async def new_session(self) -> None:
+        await self._show("")
+        await self._page.get_by_role("button", name="New session").first.click()
+        await expect(self._page.get_by_role("dialog", name="New session")).to_be_visible()
+
+    async def refused(self) -> None:
+        """The dialog of a new session with a refusal of the server."""
+        dialog = self._page.get_by_role("dialog", name="New session")
+        await dialog.get_by_role("button", name="Add a project").click()
+        await dialog.get_by_label("Directory, or address").fill("/nowhere")
+        await self._page.keyboard.press("Enter")
+        await expect(dialog.get_by_role("alert")).to_contain_text("outside the workspace root")
+
     async def chat(self) -> None:
-        await self._show(f"session/{self._session.id}")
+        await self._show_session()
         await expect(self._page.get_by_role("region", name="Permission")).to_be_visible()
 
+    async def queue(self) -> None:
+        await self._page.get_by_role("tab", name="Scripted").click()
+        await self._page.get_by_label("Message", exact=True).fill("and then this")
+        await self._page.get_by_role("button", name="Queue").click()
+        await expect(self._page.get_by_role("region", name="Queue").get_by_role("listitem")).to_be_visible()
+
+    async def changes(self) -> None:
+        await self.new_tab()
+        await self._page.get_by_role("menuitem", name="Changes").click()
+        await expect(self._page.get_by_role("region", name="readme.txt")).to_contain_text("world")
+
     async def diff(self) -> None:
+        """The list of changed files, beside the changes of one file."""
         await self._show_panel("Changes")
         changes = self._page.get_by_role("complementary", name="Changes")
         await changes.get_by_role("button", name="readme.txt").click()
@@ -81,6 +94,49 @@ class ViewNavigator:
         await self._show_panel("Files")
         files = self._page.get_by_role("complementary", name="Files")
         await expect(files.get_by_text("notes.md")).to_be_visible()
+
+    async def file(self) -> None:
+        await self._page.get_by_role("treeitem", name="notes.md").click()
+        await expect(self._page.get_by_role("dialog", name="notes.md")).to_contain_text("one")
+
+    async def plan(self) -> None:
+        await self._close_dialogs()
+        await self._show_panel("Plan")
+        await expect(self._page.get_by_role("complementary", name="Plan")).to_contain_text("of")
+
+    async def details(self) -> None:
+        await self._show_panel("Details")
+        await expect(self._page.get_by_role("complementary", name="Details")).to_contain_text("Directory")
+
+    async def preview(self) -> None:
+        await self._show_panel("Preview")
+        await expect(self._page.get_by_role("complementary", name="Preview")).to_be_visible()
+
+    async def menu(self) -> None:
+        await self._page.get_by_role("button", name="Session menu").click()
+        await expect(self._page.get_by_role("menuitem", name="Replay")).to_be_visible()
+
+    async def new_tab(self) -> None:
+        await self._close_dialogs()
+        await self._page.get_by_role("button", name="New tab").click()
+        await expect(self._page.get_by_role("menuitem", name="New terminal")).to_be_visible()
+
+    async def share(self) -> None:
+        await self._show_dialog("Share")
+
+    async def export(self) -> None:
+        await self._show_dialog("Export")
+
+    async def rename(self) -> None:
+        await self._show_dialog("Rename")
+
+    async def question(self) -> None:
+        await self._show(f"session/{self._content.asking.id}")
+        await expect(self._page.get_by_role("form", name="Question")).to_be_visible()
+
+    async def failed(self) -> None:
+        await self._show(f"session/{self._content.failed.id}")
+        await expect(self._page.get_by_role("button", name="Try again in a new session")).to_be_visible()
 
     async def terminal(self) -> None:
         await self._begin_terminal()
@@ -93,14 +149,15 @@ class ViewNavigator:
         await self._wait_for_colors()
 
     async def mention(self) -> None:
-        await self._show(f"session/{self._session.id}")
+        await self._show_session()
         await self._page.get_by_role("tab", name="Scripted").click()
         await self._page.get_by_label("Message", exact=True).fill("see @")
         await expect(self._page.get_by_role("option", name="notes.md")).to_be_visible()
 
     async def inbox(self) -> None:
         await self._show("inbox")
-        await expect(self._page.get_by_role("main").get_by_role("article")).to_have_count(1)
+        cards = self._page.get_by_role("main").get_by_role("article")
+        await expect(cards.filter(has_text="Seen by axe")).to_be_visible()
 
     async def search(self) -> None:
         await self._show("search/needle")
@@ -114,9 +171,43 @@ class ViewNavigator:
         await self._page.keyboard.press("Control+K")
         await expect(self._page.get_by_role("combobox", name="Command")).to_be_visible()
 
+    async def help(self) -> None:
+        await self._show("")
+        await self._page.keyboard.press("Control+/")
+        await expect(self._page.get_by_role("dialog", name="Keys")).to_be_visible()
+
+    async def missing(self) -> None:
+        await self._show("session/no-such-session")
+        await expect(self._page.get_by_text("There is no such session")).to_be_visible()
+
+    async def archived(self) -> None:
+        await self._show(f"session/{self._content.archived.id}")
+        await expect(self._page.get_by_role("button", name="Continue")).to_be_visible()
+
+    async def confirmation(self) -> None:
+        await self.menu_of_archived()
+        await self._page.get_by_role("menuitem", name="Delete permanently").click()
+        await expect(self._page.get_by_role("dialog")).to_be_visible()
+
+    async def menu_of_archived(self) -> None:
+        await self._page.get_by_role("button", name="Session menu").click()
+
     async def settings(self, section: str) -> None:
         await self._show(f"settings/{section}")
         await expect(self._page.locator("main h1, main h2").first).to_be_visible()
+
+    async def undo(self) -> None:
+        """A session that is about to be archived, with the button that keeps it."""
+        await self._show(f"session/{self._content.asking.id}")
+        await self._page.get_by_role("button", name="Session menu").click()
+        await self._page.get_by_role("menuitem", name="Archive session").click()
+        await expect(self._page.get_by_role("button", name="Undo")).to_be_visible()
+
+    async def _show_dialog(self, name: str) -> None:
+        await self._show_session()
+        await self.menu()
+        await self._page.get_by_role("menuitem", name=name).click()
+        await expect(self._page.get_by_role("dialog", name=name)).to_be_visible()
 
     async def _show_panel(self, name: str) -> None:
         panels = self._page.get_by_role("tablist", name="Panels")
@@ -136,18 +227,29 @@ class ViewNavigator:
         await self._page.get_by_role("slider", name="Time").press("End")
         await expect(self._page.get_by_role("log")).to_contain_text("It is a")
 
+    async def _show_session(self) -> None:
+        await self._show(f"session/{self._session.id}")
+        await expect(self._page.get_by_role("heading", name="Seen by axe")).to_be_visible()
+
     async def _show(self, path: str) -> None:
+        await self._close_dialogs()
+        await self._page.goto(f"{self._content.server.url}/#/{path}")
+
+    async def _close_dialogs(self) -> None:
+        """Close dialogs and menus with Escape, which in a message field would stop the agent."""
+        await self._page.evaluate(BLUR_FIELD)
         await self._page.keyboard.press("Escape")
         await expect(self._page.get_by_role("dialog")).to_have_count(0)
-        await self._page.goto(f"{self._session.server.url}/#/{path}")
 
 
 class PhoneViewNavigator(ViewNavigator):
     """Opens the views on a phone, which shows one view at a time and opens some of them differently."""
 
     names = (
-        *("home", "start", "chat", "menu", "diff", "files", "terminal"),
-        *("replay", "past_terminal", "past_changes", "mention", "inbox", "search", "usage", "palette"),
+        *("home", "start", "add_project", "chat", "queue", "menu", "changes", "diff", "files", "file"),
+        *("plan", "details", "preview", "new_tab", "share", "export", "rename", "question", "failed"),
+        *("terminal", "replay", "past_terminal", "past_changes", "mention", "inbox", "search", "usage"),
+        *("palette", "missing", "archived", "confirmation"),
     )
 
     async def home(self) -> None:
@@ -158,9 +260,9 @@ class PhoneViewNavigator(ViewNavigator):
         await self._show("new")
         await expect(self._page.get_by_label("Prompt")).to_be_visible()
 
-    async def menu(self) -> None:
-        await self._page.get_by_role("button", name="Session menu").click()
-        await expect(self._page.get_by_role("menuitem", name="Replay")).to_be_visible()
+    async def new_tab(self) -> None:
+        await self._close_panel()
+        await super().new_tab()
 
     async def replay(self) -> None:
         await self._show_end_of_replay()
@@ -178,11 +280,21 @@ class PhoneViewNavigator(ViewNavigator):
         await expect(self._page.get_by_role("combobox", name="Command")).to_be_visible()
 
     async def _show_panel(self, name: str) -> None:
-        await self._page.keyboard.press("Escape")
+        await self._close_panel()
         await self.menu()
         await self._page.get_by_role("menuitem", name=name).click()
 
     async def _begin_terminal(self) -> None:
-        await self._page.get_by_role("button", name="Close panel").click()
-        await self._page.get_by_role("button", name="New tab").click()
+        await self._show_session()
+        await self.new_tab()
         await self._page.get_by_role("menuitem", name="New terminal").click()
+
+    async def _show_session(self) -> None:
+        await self._close_panel()
+        await super()._show_session()
+
+    async def _close_panel(self) -> None:
+        await self._close_dialogs()
+        close = self._page.get_by_role("button", name="Close panel")
+        if await close.is_visible():
+            await close.click()

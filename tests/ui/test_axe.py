@@ -1,68 +1,86 @@
-"""axe-core finds no accessibility violation in any main view: on a desktop or a phone, light or dark."""
+"""No view has an accessibility violation or text of low contrast: on a desktop or a phone, light or dark."""
 
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-import pytest_asyncio
 from playwright.async_api import Browser, Page, expect
 
+from support.contrast import low_contrasts
+from support.page_content import PageContent
 from support.page_errors import watch_errors
-from support.page_views import PhoneViewNavigator, ViewNavigator, begin_session_for_views
+from support.page_views import PhoneViewNavigator, ViewNavigator
 from support.pages import login_url
 from support.server import Server
-from support.session_client import SessionClient
 
 AXE = Path(__file__).parents[2] / "ui/node_modules/axe-core/axe.min.js"
-# A menu is no landmark and is outside of all landmarks, but it has the focus while it is open.
-ACCEPT_MENUS_AS_REGIONS = """
-    axe.configure({checks: [{id: 'region', options: {
-      regionMatcher: 'dialog, [role=dialog], [role=alertdialog], [role=menu], svg'}}]})
+# A menu is no landmark and is outside of all landmarks, but it has the focus while it is open. Large text has
+# the same minimum contrast as small text.
+CONFIGURE = """
+    axe.configure({checks: [
+      {id: 'region', options: {regionMatcher: 'dialog, [role=dialog], [role=alertdialog], [role=menu], svg'}},
+      {id: 'color-contrast', options: {contrastRatio: {normal: {expected: 4.5}, large: {expected: 4.5}}}},
+    ]})
 """
 DEVICES: dict[str, dict[str, Any]] = {
     "desktop": {"viewport": {"width": 1200, "height": 800}},
     "phone": {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True},
 }
-
-
-@pytest_asyncio.fixture(loop_scope="session")
-async def talk(workspace: Path, server: Server) -> SessionClient:
-    return await begin_session_for_views(workspace, server)
+Findings = dict[str, list[str]]
 
 
 @pytest.mark.parametrize("device", DEVICES)
-async def test_axe_finds_no_violation(browser: Browser, talk: SessionClient, device: str) -> None:
+async def test_axe_finds_no_violation(browser: Browser, workspace: Path, server: Server, device: str) -> None:
     profile = await browser.new_context(  # without animations: text that fades in has too little contrast
         color_scheme="light", reduced_motion="reduce", **DEVICES[device]
     )
     watch_errors(profile)
-    await profile.add_init_script(AXE.read_text() + ACCEPT_MENUS_AS_REGIONS)
+    await profile.add_init_script(AXE.read_text() + CONFIGURE)
     page = await profile.new_page()
-    await page.goto(await login_url(talk.server))
-    views = PhoneViewNavigator(page, talk) if device == "phone" else ViewNavigator(page, talk)
-    found: dict[str, list[str]] = {}
+    found = await find_in_views_without_sessions(page, server)
+    content = await PageContent.create(workspace, server)
+    await content.add_records()
+    await page.reload()
+    views = PhoneViewNavigator(page, content) if device == "phone" else ViewNavigator(page, content)
     for name, open_view in views.all().items():
         await open_view()
         found |= await violations(page, name)
+    guest = await profile.new_page()
+    await guest.goto(await content.share_link())
+    await expect(guest.get_by_role("log")).to_contain_text("It is a")
+    found |= await violations(guest, "guest")
     assert found == {}, json.dumps(found, indent=1)
 
 
-async def violations(page: Page, view: str) -> dict[str, list[str]]:
-    """Return the violations of a view in light and dark. The dark page differs in its colours only."""
-    found = await run_axe(page, f"light {view}", {})
+async def find_in_views_without_sessions(page: Page, server: Server) -> Findings:
+    await page.goto(server.url)
+    await expect(page.get_by_role("heading")).to_have_text("This browser is not logged in")
+    found = await violations(page, "not logged in")
+    await page.goto(await login_url(server))
+    await expect(page.get_by_role("heading", name="Welcome to Bullpen")).to_be_visible()
+    return found | await violations(page, "welcome")
+
+
+async def violations(page: Page, view: str) -> Findings:
+    """Return the violations of a view. The dark page differs in its colours only, which are measured."""
+    found = await run_axe(page, view) | await measure(page, f"light {view}")
     await page.emulate_media(color_scheme="dark")
     await expect(page.locator(":root")).to_have_attribute("data-theme", "dark")
-    found |= await run_axe(page, f"dark {view}", {"runOnly": ["color-contrast"]})
+    found |= await measure(page, f"dark {view}")
     await page.emulate_media(color_scheme="light")
     await expect(page.locator(":root")).to_have_attribute("data-theme", "light")
-    return found
+    width = await page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    return found | ({f"{view}: wider than the page": [f"{width} pixels"]} if width > 0 else {})
 
 
-async def run_axe(page: Page, view: str, options: dict[str, Any]) -> dict[str, list[str]]:
-    results = await page.evaluate(
-        "(options) => axe.run(document, options)", {"resultTypes": ["violations"], **options}
-    )
+async def measure(page: Page, view: str) -> Findings:
+    low = await low_contrasts(page)
+    return {f"{view}: contrast": low} if low else {}
+
+
+async def run_axe(page: Page, view: str) -> Findings:
+    results = await page.evaluate("axe.run(document, {resultTypes: ['violations']})")
     return {
         f"{view}: {each['id']} ({each['impact']}): {each['help']}": [
             node["html"][:200] for node in each["nodes"][:4]

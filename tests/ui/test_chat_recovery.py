@@ -27,6 +27,7 @@ FIRST_VISIBLE_ENTRY = """(log) => {
       if (box.bottom > edge + 1) return [entry.dataset.key, Math.round(box.top - edge)]
     }
 }"""
+NEXT_FRAME = "() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))"
 TOP_OF_ENTRY = """(log, key) => {
     const entry = log.querySelector(`[data-key="${key}"]`)
     return entry && Math.round(entry.getBoundingClientRect().top - log.getBoundingClientRect().top)
@@ -114,6 +115,25 @@ async def test_no_entry_moves_while_older_entries_are_loaded(long_chat: ChatPage
     await expect(chat.page.get_by_text("Loading earlier messages")).to_have_count(0)
     await expect(chat.entries.first).not_to_have_attribute("data-key", first or "")
     assert abs(await chat.log.evaluate(TOP_OF_ENTRY, key) - top) <= 2
+
+
+async def test_the_scroll_position_survives_a_reload(long_chat: ChatPage) -> None:
+    chat = long_chat
+    first = chat.entries.first
+    for _ in range(6):  # farther up than a new page loads
+        before = await first.get_attribute("data-key")
+        await chat.log.evaluate("log => log.scrollTo(0, 300)")
+        await expect(first).not_to_have_attribute("data-key", before or "")
+    await chat.log.evaluate(NEXT_FRAME)
+    for _ in range(2):  # after the second reload, too: the first has not moved it
+        key, top = await chat.log.evaluate(FIRST_VISIBLE_ENTRY)
+        await chat.page.reload()
+        await expect(chat.entries.and_(chat.log.locator(f"[data-key='{key}']"))).to_be_in_viewport()
+        assert abs(await chat.log.evaluate(TOP_OF_ENTRY, key) - top) <= 2
+    await chat.page.get_by_role("button", name="Latest").click()
+    await expect(chat.log.get_by_text("work number 999.", exact=True)).to_be_in_viewport()
+    await chat.page.reload()
+    await expect(chat.log.get_by_text("work number 999.", exact=True)).to_be_in_viewport()
 
 
 async def test_words_are_found_in_entries_that_are_not_loaded(long_chat: ChatPage) -> None:

@@ -4,12 +4,11 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-import pytest_asyncio
-from playwright.async_api import BrowserContext, Page, expect
+from playwright.async_api import BrowserContext, Page
 
-from support.page_views import ViewNavigator, begin_session_for_views
+from support.page_content import PageContent
+from support.page_views import ViewNavigator
 from support.server import Server
-from support.session_client import SessionClient
 
 HOLD_SECONDS = 0.12  # how long a slow finger presses the button
 MAX_LOOKS = 100  # then a control that is not under the mouse counts as covered
@@ -61,46 +60,25 @@ WAS_CLICKED = "(n) => window.controls[n].contains(window.clicked)"
 
 
 class ClickedViews(ViewNavigator):
-    """All views, and the dialogs that open above them."""
+    """The views that have controls of their own."""
 
-    names = ("home", "new_session", "chat", "changes", "queue", *ViewNavigator.names[2:], "help")
-
-    async def new_session(self) -> None:
-        await self._page.get_by_role("button", name="New session").first.click()
-        await expect(self._page.get_by_role("dialog", name="New session")).to_be_visible()
-
-    async def changes(self) -> None:
-        await self._page.get_by_role("button", name="New tab").click()
-        await self._page.get_by_role("menuitem", name="Changes").click()
-        await expect(self._page.get_by_role("region", name="readme.txt")).to_contain_text("world")
-
-    async def queue(self) -> None:
-        await self._page.get_by_role("tab", name="Scripted").click()
-        await self._page.get_by_label("Message", exact=True).fill("and then this")
-        await self._page.keyboard.press("Enter")
-        await expect(self._page.get_by_role("region", name="Queue").get_by_role("listitem")).to_be_visible()
-
-    async def help(self) -> None:
-        await self._show("")
-        await self._page.keyboard.press("Control+/")
-        await expect(self._page.get_by_role("dialog", name="Keys")).to_be_visible()
-
-
-@pytest_asyncio.fixture(loop_scope="session")
-async def talk(workspace: Path, server: Server) -> SessionClient:
-    return await begin_session_for_views(workspace, server)
+    names = (
+        *("home", "new_session", "chat", "queue", "changes", "diff", "files", "question", "terminal"),
+        *("replay", "mention", "inbox", "search", "usage", "palette", "help", "archived"),
+    )
 
 
 async def test_no_control_moves_while_the_mouse_button_is_held_on_it(
-    device: BrowserContext, talk: SessionClient
+    device: BrowserContext, workspace: Path, server: Server
 ) -> None:
+    content = await PageContent.create(workspace, server)
     page = await device.new_page()
     await page.set_viewport_size({"width": 1100, "height": 560})
-    await page.goto(talk.server.url)
+    await page.goto(server.url)
     await page.evaluate(CATCH_CLICKS)
     tried: list[str] = []
     faults: list[str] = []
-    for name, open_view in ClickedViews(page, talk).all().items():
+    for name, open_view in ClickedViews(page, content).all().items():
         await open_view()
         for n, control in enumerate(found := await page.evaluate(FIND_CONTROLS, tried)):
             faults += [f"{name}: {control} {fault}" for fault in await hold(page, n)]

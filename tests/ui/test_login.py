@@ -26,6 +26,16 @@ async def test_the_printed_address_logs_in_a_browser_permanently(
     await expect(page.get_by_role("button", name="New terminal")).to_be_visible()
 
 
+async def test_the_printed_address_logs_in_the_tab_that_said_how_to_log_in(
+    visitor: BrowserContext, server: Server
+) -> None:
+    page = await visitor.new_page()
+    await page.goto(server.url)
+    await expect(page.get_by_role("heading")).to_have_text("This browser is not logged in")
+    await page.goto(await login_url(server))  # only the fragment of the address changes
+    await expect(page.get_by_role("button", name="New terminal")).to_be_visible()
+
+
 async def test_a_code_works_once(visitor: BrowserContext, browser: Browser, server: Server) -> None:
     url = await login_url(server)
     page = await visitor.new_page()

@@ -90,6 +90,37 @@ async def test_a_workspace_that_the_server_creates_has_mode_0750(client: RelayCl
     assert [stat.S_IMODE(each.stat().st_mode) for each in (deep, deep.parent)] == [0o750, 0o750]
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [{"role": "taken"}, {"role": " "}, {"role": "a\nb"}, {"agentId": "unknown"}],
+    ids=["taken", "blank", "lines", "unknown"],
+)
+async def test_a_refused_spawn_creates_no_directory(client: RelayClient, fields: dict[str, Any]) -> None:
+    await client.spawn("taken")
+    workspace = Path(client.workspace("refused")) / "below"
+    fields = {"role": "auth", "workspace": str(workspace), **fields}
+    await client.expect_error("agent:spawn", **fields)
+    assert not workspace.parent.exists()
+
+
+async def test_a_spawn_beyond_the_limit_or_in_an_ended_session_creates_no_directory(server: Server) -> None:
+    await server.kill()
+    server.set(AGENT_MAX_SESSIONS="1")
+    await server.start()
+    await define_scripted(server)
+    async with open_relay(server) as first, open_relay(server) as second:
+        await first.spawn("auth")
+        workspace = Path(second.workspace("refused"))
+        refused = await second.expect_error("agent:spawn", role="auth", workspace=str(workspace))
+        assert refused["error"] == "too_many"
+        await first.terminate_session()
+        await second.terminate_session()
+        async with open_relay(server, second.session_id) as third:
+            refused = await third.expect_error("agent:spawn", role="auth", workspace=str(workspace))
+    assert refused["error"] == "conflict"
+    assert not workspace.exists()
+
+
 async def test_a_workspace_is_never_created_through_a_link_that_leads_out(client: RelayClient) -> None:
     outside = client.server.home.parent / "outside"
     outside.mkdir(exist_ok=True)

@@ -1,5 +1,6 @@
 """Agents in one session over `/ws/relay`: usual use, several agents, failures and edge cases."""
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import psutil
@@ -7,7 +8,7 @@ import pytest
 import pytest_asyncio
 
 from support.relay_client import RelayClient, open_relay
-from support.server import Server
+from support.server import SECONDS, Server
 from support.session_client import define_scripted
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -168,7 +169,9 @@ async def test_agent_process_crashes_session_stays_active(client: RelayClient) -
     error = await client.wait_for_notice("error", role="auth")
     assert (error["sessionId"], error["error"]) == (client.session_id, "remote_fault")
     assert await client.states() == {"auth": "FAILED", "db": "ACTIVE"}
-    assert (await client.session())["status"] == "active"
+    session = await client.session()
+    assert session["status"] == "active"
+    await until_logged(client.server, "the agent failed", session["workers"][0]["id"], error["message"])
 
 
 # Edge cases
@@ -202,6 +205,13 @@ async def test_create_session_after_session_terminated_new_session(client: Relay
         assert await second.agents() == {}
         await second.spawn("auth")
         await second.terminate_session()
+
+
+async def until_logged(server: Server, *parts: str) -> None:
+    """Wait until a line of the server's log has all the parts."""
+    async with asyncio.timeout(SECONDS):
+        while not any(all(part in line for part in parts) for line in server.output().splitlines()):
+            await asyncio.sleep(0.02)
 
 
 def scripted_processes(server: Server) -> list[int]:

@@ -41,6 +41,49 @@ async def frames(
     return seen
 
 
+async def test_the_history_of_a_terminal_stays_within_1_mb_whatever_its_colours(
+    conversation: SessionClient,
+) -> None:
+    cell = "f'\\x1b[48;2;{n % 256};{x};{n // 256}m\\x1b[38;2;{x};7;7m{x % 10}'"
+    script = f"for n in range(1500): print(*({cell} for x in range(79)), sep='')"
+    command = ["python3", "-c", f"{script}\nprint('\\x1b[0mthe end')"]
+    worker = await conversation.server.new_terminal(conversation.id, command=command)
+    await conversation.server.worker_in(conversation.id, worker["id"], "exited")
+    recorded = await conversation.server.http.get(f"{conversation.path}/workers/{worker['id']}/output")
+    assert len(recorded.content) > 3_000_000
+    history = (await frames(conversation, worker["id"], until="history"))[-1]
+    assert 500_000 < len(history["data"].encode()) <= 1_000_000
+    assert "the end" in history["data"]
+
+
+async def test_a_session_without_an_agent_is_idle_and_has_the_status_of_its_first_agent_otherwise(
+    shared_server: Server,
+) -> None:
+    await define_scripted(shared_server)
+    session = await shared_server.new_session()
+    await shared_server.new_terminal(session["id"])
+    conversation = SessionClient(shared_server, session)
+
+    async def status() -> str:
+        shown: dict[str, str] = await shared_server.call("GET", conversation.path)
+        listed = (await shared_server.call("GET", "/api/sessions?limit=1"))["sessions"][0]
+        assert (listed["id"], listed["agentStatus"]) == (session["id"], shown["agentStatus"])
+        return shown["agentStatus"]
+
+    assert (session["agentStatus"], await status()) == ("idle", "idle")
+    body = {"type": "agent", "agentId": "scripted"}
+    agent = await shared_server.call("POST", f"{conversation.path}/workers", 201, json=body)
+    assert agent["status"] == "starting"
+    await conversation.wait_for_event("worker_activity", activity="idle")
+    assert await status() == "connected"
+    await conversation.prompt("[[wait_cancel]]")
+    await conversation.wait_for_event("worker_activity", activity="active")
+    assert await status() == "running"
+    await shared_server.call("DELETE", f"{conversation.path}/workers/{agent['id']}", 200)
+    assert await status() == "idle"
+    await shared_server.call("DELETE", conversation.path)
+
+
 async def test_there_are_four_types_of_workers() -> None:
     assert set(WORKER_TYPES) == {"agent", "terminal", "diff", "markdown"}
 

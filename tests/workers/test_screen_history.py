@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bullpen.workers.ghostty import CONTINUATION_MAX_BYTES, EmulatedTerminal
 from bullpen.workers.screen_emulation import ScreenEmulation
-from bullpen.workers.screen_history import render
+from bullpen.workers.screen_history import MAX_HISTORY_BYTES, render
 
 MODES = (1, 5, 6, 7, 9, 25, 45, 66, 69, 1000, 1002, 1003, 1006, 1007, 2004, 2026)
 
@@ -289,3 +289,53 @@ def test_a_viewer_equals_the_original_for_random_output(
     data = b"".join(tokens)
     at = round(cut * len(data))
     check(data[:at], data[at:] + b"".join(later), cols=size[0], rows=size[1])
+
+
+def colored_cells(number: int, cols: int) -> bytes:
+    """Return a row in which each cell has colours of its own."""
+    cells = (
+        b"\x1b[38;2;%d;%d;7m\x1b[48;2;%d;%d;9mx" % (number % 256, x % 256, x % 256, number // 256)
+        for x in range(cols)
+    )
+    return b"".join(cells) + b"\x1b[0m"
+
+
+@pytest.mark.parametrize(("cols", "rows", "lines"), [(80, 24, 1000), (500, 80, 80)])
+@pytest.mark.parametrize("alternate", [False, True])
+def test_the_history_of_any_colours_is_within_a_megabyte(
+    cols: int, rows: int, lines: int, alternate: bool
+) -> None:
+    """The newest rows are kept; the second screen has no room as a whole."""
+    original = EmulatedTerminal(cols, rows)
+    for number in range(lines):
+        original.feed(b"%06d " % number + colored_cells(number, cols - 7) + b"\r\n")
+    if alternate:
+        original.feed(b"\x1b[?1049h" + colored_cells(1, cols * (rows - 5)) + b"\r\nbelow\r\n")
+    history = render(original)
+    assert 0.8 * MAX_HISTORY_BYTES < len(history) <= MAX_HISTORY_BYTES
+    viewer = EmulatedTerminal(cols, rows)
+    viewer.feed(history)
+    assert viewer.cursor == original.cursor
+    left_out = [
+        y
+        for y in range(rows)
+        if row_cells(viewer, viewer.scrollback_rows + y) != row_cells(original, original.scrollback_rows + y)
+    ]
+    assert left_out == list(range(left_out[0], left_out[-1] + 1) if left_out else [])
+    if cols == 80:
+        assert left_out == []
+    else:
+        assert 0 < len(left_out) < 40
+        assert left_out[-1] < rows - 10
+
+
+def test_a_long_unfinished_sequence_is_sent_as_its_head() -> None:
+    emulation = ScreenEmulation.blank(20, 5)
+    for piece in (b"before\x1b]2;", b"t" * MAX_HISTORY_BYTES):
+        emulation.feed(piece, len(piece))
+    viewer = EmulatedTerminal(20, 5)
+    history = emulation.history().data
+    assert len(history) < 1000
+    viewer.feed(history + b"more\x07after")
+    emulation.feed(b"more\x07after", 10)
+    assert viewer.text() == emulation.terminal.text()

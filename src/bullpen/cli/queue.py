@@ -160,7 +160,7 @@ def _with_session(session: str, work: Callable[[Client, str], Awaitable[Result]]
 
 
 async def _find_message(client: Client, session_id: str, text: str) -> str:
-    """Return the id of the only queued message whose id begins with a text."""
+    """Return the id of the only queued message whose id begins with a text; raise NotFound otherwise."""
     ids = [each.id for each in (await client.queue(session_id)).messages if each.id.startswith(text)]
     if len(ids) != 1:
         raise NotFound(f"{len(ids) or 'no'} messages begin with {text}; see: bullpen queue ls")

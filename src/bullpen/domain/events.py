@@ -10,6 +10,8 @@ from typing import Annotated, Any, ClassVar, Self
 import msgspec
 from msgspec import Meta, Struct
 
+from .sandbox import SandboxLevel
+
 FACTS: dict[str, type["Fact"]] = {}
 
 
@@ -33,23 +35,26 @@ class Fact(Struct, frozen=True, kw_only=True, rename="camel", gc=False):
         return msgspec.convert(data, cls)
 
 
-# Numbers that are stored in a database column. A fact with a number out of range is read as Unknown.
+# Values that are stored in a database column. A fact with a value out of range is read as Unknown.
 Int64 = Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
 Run = Annotated[int, Meta(ge=1, le=(1 << 31) - 1)]
+SessionType = Annotated[str, Meta(pattern="^(worktree|quick)$")]
+DisconnectPolicy = Annotated[str, Meta(pattern="^(keep|terminate)$")]
 WindowSide = Annotated[int, Meta(ge=1, le=(1 << 16) - 1)]  # the limit of the kernel
 
 
 class SessionStart(Fact, frozen=True, kw_only=True):
     """The session was created; always event 1."""
 
-    session_type: str
+    session_type: SessionType
     location_path: str
     title: str
     repo_id: str | None = None
     worktree_id: str | None = None
-    on_last_disconnect: str = "keep"
+    on_last_disconnect: DisconnectPolicy = "keep"
     founder: str | None = None  # id of the first agent; until it answers, its failure fails the session
     started_by: str | None = None  # token id of the delegate that started it
+    sandbox: SandboxLevel | None = None  # the least level of its agents
 
 
 class SessionImported(Fact, frozen=True, kw_only=True):
@@ -63,7 +68,7 @@ class SessionChanged(Fact, frozen=True, kw_only=True):
     """A user changed the session; None leaves a value as it was."""
 
     title: str | None = None
-    on_last_disconnect: str | None = None
+    on_last_disconnect: DisconnectPolicy | None = None
 
 
 class SessionEnd(Fact, frozen=True, kw_only=True):
@@ -91,6 +96,8 @@ class WorkerSpawning(Fact, frozen=True, kw_only=True):
     cols: WindowSide = 80
     rows: WindowSide = 24
     automatic: bool = False  # restarted by Bullpen after a crash, not by a user
+    sandbox: SandboxLevel | None = None  # the level of this run; None for runs without a process
+    sandbox_asked: SandboxLevel | None = None  # the level that was requested for this worker
 
 
 class WorkerCommand(Fact, frozen=True, kw_only=True):

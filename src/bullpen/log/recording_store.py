@@ -67,6 +67,10 @@ class RecordingStore:
             return 0
         return state.last_seq
 
+    def begin(self, snapshot: Snapshot) -> None:
+        """Write the metadata of a recording that has no events yet, so that it has both files afterwards."""
+        self._write_metadata(snapshot, metadata_of(snapshot) | {"lastSeq": 0})
+
     def append(self, session_id: str, wires: Sequence[bytes]) -> None:
         """Append events in JSON to the recording of a session."""
         with self._lock:
@@ -75,15 +79,19 @@ class RecordingStore:
 
     def write_metadata(self, snapshot: Snapshot) -> None:
         """Replace the metadata of a recording. The events up to the snapshot must be in it already."""
+        self._write_metadata(snapshot, metadata_of(snapshot))
+
+    def _write_metadata(self, snapshot: Snapshot, metadata: dict[str, Any]) -> None:
+        """Replace the metadata file, unless the session was removed."""
         with self._lock:
             if snapshot.id not in self._removed:
-                text = encode(metadata_of(snapshot)).decode()
+                text = encode(metadata).decode()
                 write_private(self._make_directory(snapshot.id) / METADATA, text + "\n")
 
     def clear(self, session_id: str) -> None:
         """Delete the recording of a session, so that it is written again."""
         with self._lock:
-            for name in (METADATA, EVENTS):
+            for name in (EVENTS, METADATA):
                 (self.directory / session_id / name).unlink(missing_ok=True)
 
     def remove(self, session_id: str) -> None:

@@ -115,6 +115,8 @@ class SessionRecorder:
         if done > snapshot.last_seq:  # an older backup of the database was restored
             await asyncio.to_thread(self._recordings.clear, snapshot.id)
             done = 0
+        if not done:
+            await asyncio.to_thread(self._recordings.begin, snapshot)
         while done < snapshot.last_seq:
             async with self._sessions.throttle.step():
                 done += await self._write_page(snapshot, done)

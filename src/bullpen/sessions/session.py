@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
@@ -12,7 +13,7 @@ from ..domain.agents import AgentDefinition
 from ..domain.commands import AddWorker
 from ..domain.conversation_rules import login_command
 from ..domain.deadlines import TimeoutSettings
-from ..domain.errors import Conflict, Invalid, NotFound
+from ..domain.errors import BullpenError, Conflict, Invalid, NotFound
 from ..domain.events import Draft, WorkerCommand
 from ..domain.ids import new_id
 from ..domain.prompts import Prompt, PromptResult, find_addressee
@@ -87,13 +88,23 @@ class Session:
             lambda snapshot: commands.start_worker(snapshot, order), answer, is_agent=order.type == "agent"
         )
 
-    async def spawn_agent(self, order: AddWorker, failure: str | None = None) -> Worker:
-        """Start an agent in a role; it replaces one that ended there. With `failure`, record this failure."""
-        # An agent that is not installed is recorded as failed in its role.
+    async def spawn_agent(self, order: AddWorker, make_workspace: Callable[[str], Path]) -> Worker:
+        """Start an agent in a role; it replaces one that ended there.
+
+        `make_workspace` is called only if the order is accepted, so that a refused one leaves no directory.
+        Its refusal, and an agent that is not installed, are recorded as a failure of the agent.
+        """
         order = complete_order(order, self._services, must_be_installed=False)
-        return await self._spawn(
-            lambda snapshot: commands.start_in_role(snapshot, order, failure), None, is_agent=True
-        )
+
+        def decide(snapshot: Snapshot) -> list[Draft]:
+            commands.start_in_role(snapshot, order)
+            try:
+                workspace = make_workspace(order.workspace)
+            except BullpenError as error:
+                return commands.start_in_role(snapshot, order, str(error))
+            return commands.start_in_role(snapshot, replace(order, workspace=str(workspace)))
+
+        return await self._spawn(decide, None, is_agent=True)
 
     async def restart_worker(self, worker_id: str, answer: PendingAnswer[Snapshot] | None = None) -> Worker:
         """Start the next run of a worker that ended. An agent continues its conversation."""
@@ -188,7 +199,10 @@ class Session:
         await self._commit_drafts(commands.reopen_session, answer)
 
     async def wait_until_stopped(self, worker_ids: Sequence[str] | None = None) -> None:
-        """Wait until the processes of these workers (default: all) have ended; their end must be stored."""
+        """Wait until the processes of these workers (default: all) have ended.
+
+        Call it only after the events that terminate the workers are stored: it also stops the processes.
+        """
         await self._running.stop(worker_ids)
 
     async def edit(self, title: str | None, on_last_disconnect: str | None) -> None:
@@ -398,7 +412,12 @@ class Session:
         self, decide: Callable[[Snapshot], Sequence[Draft]], answer: PendingAnswer[Snapshot] | None = None
     ) -> CommittedChange:
         """Store the events that `decide` returns."""
-        return await self.log.change(lambda snapshot: Change(drafts=decide(snapshot), answer=answer))
+        sandbox = self._services.sandbox
+
+        def in_sandbox(snapshot: Snapshot) -> Change:
+            return Change(drafts=sandbox.with_levels(snapshot, decide(snapshot)), answer=answer)
+
+        return await self.log.change(in_sandbox)
 
     async def _commit_end(
         self, decide: Callable[[Snapshot], Sequence[Draft]], answer: PendingAnswer[Snapshot] | None = None

@@ -4,12 +4,14 @@
 outbox, consumed and answers make a crash between two steps harmless. The rest are records.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 from sqlalchemy import (
     DDL,
     BigInteger,
     Boolean,
+    CheckConstraint,
     Column,
     ColumnElement,
     Connection,
@@ -26,14 +28,26 @@ from sqlalchemy import (
 )
 from sqlalchemy.schema import ExecutableDDLElement
 
+from ..domain.states import Activity, SessionStatus, WorkerState
+
+VALUES = "values"  # key of the info of a column: the texts that it may have
+
 metadata = MetaData(
     naming_convention={
         "pk": "pk_%(table_name)s",
         "fk": "fk_%(table_name)s_%(column_0_name)s",
         "ix": "ix_%(table_name)s_%(column_0_N_name)s",
         "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
     }
 )
+
+
+def _choice(name: str, values: Iterable[str]) -> Column[str]:
+    """Return a column that has one of these texts; the database checks it."""
+    listed = ", ".join(f"'{value}'" for value in values)
+    check = CheckConstraint(f"{name} IN ({listed})", name=name)
+    return Column(name, Text, check, nullable=False, info={VALUES: tuple(values)})
 
 
 def _session_id(*, primary_key: bool = False, index: bool = False) -> Column[str]:
@@ -84,17 +98,17 @@ sessions = Table(
     "sessions",
     metadata,
     Column("id", Text, primary_key=True),
-    Column("type", Text, nullable=False),
+    _choice("type", ("worktree", "quick")),
     Column("title", Text, nullable=False),
     Column("title_folded", Text, nullable=False),  # searched by `q`, because databases differ in case rules
-    Column("status", Text, nullable=False),
+    _choice("status", SessionStatus),
     Column("end_reason", Text),
     Column("metadata", Text, nullable=False),
     Column("live", Boolean, nullable=False),
     Column("repo_id", Text, ForeignKey("repositories.id")),
     Column("worktree_id", Text),
     Column("location_path", Text, nullable=False),
-    Column("on_last_disconnect", Text, nullable=False),
+    _choice("on_last_disconnect", ("keep", "terminate")),
     Column("created_at", BigInteger, nullable=False),
     Column("updated_at", BigInteger, nullable=False),
     Column("last_seq", BigInteger, nullable=False),
@@ -128,8 +142,8 @@ workers = Table(
     Column("agent_id", Text),
     Column("workspace", Text, nullable=False),
     Column("file_path", Text),
-    Column("state", Text, nullable=False),
-    Column("activity", Text, nullable=False),
+    _choice("state", WorkerState),
+    _choice("activity", Activity),
     Column("activity_why", Text, nullable=False),
     Column("activity_since", BigInteger, nullable=False),
     Column("run", Integer, nullable=False),
@@ -165,9 +179,9 @@ messages = Table(
     Column("id", Text, primary_key=True),  # made from session and seq, so these need no unique index
     _session_id(),
     Column("seq", BigInteger, nullable=False),
-    Column("role", Text, nullable=False),
+    _choice("role", ("user", "agent", "system")),
     Column("content", Text, nullable=False),
-    Column("timestamp", BigInteger, nullable=False),
+    Column("timestamp", BigInteger, nullable=False, index=True),
     Column("updated_at", BigInteger),  # when the result of a tool call was filled in
     Index(None, "session_id", "timestamp"),
     # The messages that have changed since they were written.
@@ -179,7 +193,7 @@ unseen = Table(  # failed workers and ended turns that no user has seen yet
     metadata,
     _worker_id(),
     _session_id(index=True),
-    Column("kind", Text, nullable=False),
+    _choice("kind", ("failed", "finished")),
     Column("seq", BigInteger, nullable=False),
     Column("timestamp", BigInteger, nullable=False),
     Column("detail", Text, nullable=False),
@@ -315,7 +329,7 @@ tokens = Table(
     Column("id", Text, primary_key=True),
     Column("name", Text, nullable=False),
     Column("hash", Text, nullable=False, unique=True),
-    Column("scope", Text, nullable=False),
+    _choice("scope", ("delegate", "view", "operate", "admin")),
     Column("created_at", BigInteger, nullable=False),
     Column("last_used_at", BigInteger),
     Column("expires_at", BigInteger),
@@ -327,7 +341,7 @@ codes = Table(  # login codes, each valid once
     "codes",
     metadata,
     Column("hash", Text, primary_key=True),
-    Column("scope", Text, nullable=False),
+    _choice("scope", ("view", "operate", "admin")),
     Column("expires_at", BigInteger, nullable=False),
 )
 

@@ -54,4 +54,8 @@ def context_of(connection: HTTPConnection) -> WebContext:
     return context
 
 
-ContextDep = Annotated[WebContext, Depends(context_of)]
+async def _context(connection: HTTPConnection) -> WebContext:
+    return context_of(connection)
+
+
+ContextDep = Annotated[WebContext, Depends(_context)]

@@ -19,7 +19,7 @@ class allow_delegate(RouteScope):
 
     async def __call__(self, connection: HTTPConnection) -> None:
         if starter_of(connection) is None:
-            self._others(connection)
+            await self._others(connection)
         elif (session_id := connection.path_params.get("session_id")) is not None:
             session = await context_of(connection).sessions.get(session_id)
             if session.snapshot.started_by != starter_of(connection):

@@ -30,7 +30,7 @@ class RouteMethods:
         return HTTPException(405, headers={"Allow": ", ".join(methods)}) if methods else None
 
 
-def refuse_other_methods(request: Request) -> None:
+async def refuse_other_methods(request: Request) -> None:
     """Raise 405 if the path is a route of another method; a dependency of the route that takes every path."""
     methods: RouteMethods = request.app.state.methods
     if refusal := methods.refuse(request.url.path):

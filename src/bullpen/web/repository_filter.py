@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import Depends, Query
 
 
-def _repository_filter(
+async def _repository_filter(
     repo_id: Annotated[str | None, Query(alias="repoId")] = None,
     repository_id: Annotated[
         str | None, Query(alias="repositoryId", description="another name of `repoId`")

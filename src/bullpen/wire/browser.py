@@ -8,7 +8,7 @@ from ..domain.attention import Attention, attention_of
 from ..domain.events import Event, read_fact
 from ..domain.inbox import InboxItem
 from ..domain.snapshot import Snapshot, Worker
-from ..domain.states import panel_status
+from ..domain.states import Activity, panel_status
 from .json import encode
 
 
@@ -82,6 +82,7 @@ def session_json(snapshot: Snapshot) -> dict[str, Any]:
         "type": snapshot.type,
         "title": snapshot.title,
         "status": snapshot.status.value,
+        "agentStatus": agent_status(snapshot.primary),
         "endReason": snapshot.end_reason,
         "metadata": snapshot.metadata,
         "live": snapshot.live,
@@ -90,11 +91,17 @@ def session_json(snapshot: Snapshot) -> dict[str, Any]:
         "locationPath": snapshot.location_path,
         "onLastDisconnect": snapshot.on_last_disconnect,
         "startedBy": snapshot.started_by,
+        "sandbox": snapshot.sandbox,
         "createdAt": iso_time(snapshot.created_at),
         "updatedAt": iso_time(snapshot.updated_at),
         "lastSeq": snapshot.last_seq,
         "workers": [worker_json(worker, snapshot.id) for worker in snapshot.workers.values()],
     }
+
+
+def agent_status(worker: Worker | None) -> str:
+    """Return the status of a worker in the words of an agent panel; `idle` if there is none."""
+    return panel_status(worker.state if worker else None, worker.activity if worker else Activity.UNKNOWN)
 
 
 def _attention_json(attention: Attention) -> dict[str, str]:
@@ -119,12 +126,13 @@ def worker_json(worker: Worker, session_id: str) -> dict[str, Any]:
         "activity": worker.activity.value,
         "activityWhy": worker.activity_why,
         "activitySince": iso_time(worker.activity_since),
-        "status": panel_status(worker.state, worker.activity),
+        "status": agent_status(worker),
         "run": worker.run,
         "pid": worker.pid,
         "exitCode": worker.exit_code,
         "signal": worker.signal,
         "error": worker.error,
+        "sandbox": worker.sandbox,
         "createdAt": iso_time(worker.created_at),
         "lastActiveAt": iso_time(worker.last_active_at),
     }

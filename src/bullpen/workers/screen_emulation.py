@@ -67,9 +67,9 @@ class ScreenEmulation:
         """Return the bytes that make an empty terminal show this screen."""
         terminal = self.terminal
         try:
-            data = render(terminal)
+            data = render(terminal, self._head)
         except GhosttyError:  # inside a sequence too long to be kept; a viewer skips it if it gets the head
-            data = render_without_clone(terminal) + self._head
+            data = render_without_clone(terminal, self._head)
         return ScreenHistory(self.position.offset, terminal.cols, terminal.rows, data)
 
     def _move(self, position: ScreenPosition, replies: list[bytes]) -> list[QueryReply]:

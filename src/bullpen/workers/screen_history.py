@@ -2,15 +2,18 @@
 
 The formatter of the library is not enough: it drops blank rows at the end, blank rows with a background,
 hyperlinks, the primary screen below the alternate one, the saved cursor and unfinished sequences. So the rows
-are assembled here. State that can only be read by changing it is read from a clone.
+are assembled here. State that can only be read by changing it is read from a clone. The result has at most
+MAX_HISTORY_BYTES: beyond that, the oldest rows are left out.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from .ghostty import Color, EmulatedTerminal
 from .ghostty_grid import Grid
 
+MAX_HISTORY_BYTES = 1_000_000
+MAX_CONTINUATION_BYTES = 100_000  # of an unfinished sequence
 RESET_PEN = b'\x1b[0m\x1b]8;;\x1b\\\x1b[0"q'
 RESET_CHARSETS = b"\x1b(B\x1b)B\x1b*B\x1b+B\x0f\x1b}"
 ALTERNATE_MODES = (1049, 1047, 47)
@@ -31,23 +34,34 @@ DEFAULT_CURSOR_SHAPE = b"2"
 KITTY_KEYBOARD_DEPTH = 8
 
 
-def render(terminal: EmulatedTerminal) -> bytes:
-    """Return the bytes that draw the screen; after them a terminal is ready for the next output."""
+def render(terminal: EmulatedTerminal, head: bytes = b"") -> bytes:
+    """Return the bytes that draw the screen; after them a terminal is ready for the next output.
+
+    `head` is the start of the sequence that the terminal is inside of. It is sent in place of a long one: a
+    viewer then skips the rest.
+    """
     clone = terminal.clone()
     clone.feed(b"\x18")  # cancels an unfinished sequence; state that this may change is not read below
     shape, keyboard, saved_pen = _cursor_shape(clone), _keyboard(clone), _saved_pen(clone)
-    below = _primary_below(clone) if terminal.is_alternate else ()
-    parts = [*_before_rows(terminal), *below, *_rows(terminal), saved_pen, keyboard, shape]
-    return _join([*parts, *_after_rows(terminal)]) + (terminal.continuation() or b"")
+    before, after = _before_rows(terminal), saved_pen + keyboard + shape + _after_rows(terminal)
+    unfinished = terminal.continuation() or b""
+    if len(unfinished) > MAX_CONTINUATION_BYTES:
+        unfinished = head
+    room = MAX_HISTORY_BYTES - len(before) - len(after) - len(unfinished)
+    rows = _newest(_rows(terminal), terminal, room)
+    below = _primary_below(clone, room - len(rows)) if terminal.is_alternate else b""
+    return _basic(before + below + rows + after) + unfinished
 
 
-def render_without_clone(terminal: EmulatedTerminal) -> bytes:
+def render_without_clone(terminal: EmulatedTerminal, head: bytes) -> bytes:
     """Return the bytes that draw the screen, but not the primary screen below it and the saved cursor.
 
     It is used for a terminal that cannot be encoded, and therefore not cloned.
     """
     enter = _enter_alternate(terminal) if terminal.is_alternate else b""
-    return _join([*_before_rows(terminal), enter, *_rows(terminal), *_after_rows(terminal)])
+    before, after = _before_rows(terminal) + enter, _after_rows(terminal)
+    room = MAX_HISTORY_BYTES - len(before) - len(after) - len(head)
+    return _basic(before + _newest(_rows(terminal), terminal, room) + after) + head
 
 
 def unwrap_cursor_line(terminal: EmulatedTerminal, cols: int) -> bytes:
@@ -85,35 +99,31 @@ def _end_again(terminal: EmulatedTerminal, y: int) -> bytes:
     return place + b"\x1b[K" + character + RESET_PEN
 
 
-def _join(parts: list[bytes]) -> bytes:
-    """Join the parts, with short codes for the first 16 colours: many terminals brighten bold only then."""
-    return PALETTE_COLOR.sub(lambda found: BASIC_COLORS[found[0]], b"".join(parts))
+def _basic(drawn: bytes) -> bytes:
+    """Use the short codes of the first 16 colours: many terminals brighten bold text only then."""
+    return PALETTE_COLOR.sub(lambda found: BASIC_COLORS[found[0]], drawn)
 
 
-def _before_rows(terminal: EmulatedTerminal) -> Iterator[bytes]:
-    """Yield the state to set before the rows are drawn."""
-    yield _colors(terminal)
-    yield b"\x1b]2;%s\x1b\\" % terminal.title if terminal.title else b""
-    yield b"\x1b[?%dh" % GRAPHEMES if terminal.mode(GRAPHEMES) else b""  # it decides how wide characters are
+def _before_rows(terminal: EmulatedTerminal) -> bytes:
+    """Return the state to set before the rows are drawn."""
+    title = b"\x1b]2;%s\x1b\\" % terminal.title if terminal.title else b""
+    graphemes = b"\x1b[?%dh" % GRAPHEMES if terminal.mode(GRAPHEMES) else b""  # how wide characters are
+    return _colors(terminal) + title + graphemes
 
 
-def _after_rows(terminal: EmulatedTerminal) -> Iterator[bytes]:
-    """Yield the state to set after the rows are drawn."""
-    yield terminal.extras("tabstops")
-    yield _region(terminal)
-    yield terminal.extras("keyboard")
-    yield _pen(terminal)
-    yield _modes(terminal)  # last: without wrapping, the pen could not be put at the end of a row
+def _after_rows(terminal: EmulatedTerminal) -> bytes:
+    """Return the state to set after the rows are drawn."""
+    state = terminal.extras("tabstops") + _region(terminal) + terminal.extras("keyboard") + _pen(terminal)
+    return state + _modes(terminal)  # last: without wrapping, the pen could not be put at the end of a row
 
 
-def _primary_below(clone: EmulatedTerminal) -> Iterator[bytes]:
+def _primary_below(clone: EmulatedTerminal, room: int) -> bytes:
     """Draw the primary screen, and enter the alternate one in the way that the program did."""
     enter = _enter_alternate(clone)
     clone.feed(enter.replace(b"h", b"l"))
-    yield from _rows(clone)
-    yield _keyboard(clone)
-    yield _saved_pen(clone, then=enter)
-    yield b"\x1b[H"
+    rows = list(_rows(clone))
+    after = _keyboard(clone) + _saved_pen(clone, then=enter) + b"\x1b[H"
+    return _newest(rows, clone, room - len(after)) + after
 
 
 def _enter_alternate(terminal: EmulatedTerminal) -> bytes:
@@ -124,18 +134,29 @@ def _enter_alternate(terminal: EmulatedTerminal) -> bytes:
 # Rows
 
 
+def _newest(drawn: Iterable[bytes], terminal: EmulatedTerminal, room: int) -> bytes:
+    """Join the newest rows that have room together. Rows left out of the screen itself are drawn blank."""
+    rows = list(drawn)
+    first = len(rows)
+    blank = terminal.rows * len(b"\r\n")
+    while first and (room := room - len(rows[first - 1])) >= blank:
+        first -= 1
+    return b"\r\n" * max(0, first - terminal.scrollback_rows) + b"".join(rows[first:])
+
+
 def _rows(terminal: EmulatedTerminal) -> Iterator[bytes]:
-    """Yield scrollback and screen. Wrapped rows are joined, so that a later resize can rewrap them."""
+    """Yield each row of scrollback and screen with its end.
+
+    Wrapped rows are joined, so that a later resize can rewrap them.
+    """
     grid, styled = terminal.grid, terminal.styled_rows()
     for y, row in enumerate(styled):
         flags = grid.row(y)
         following = styled[y + 1] if y + 1 < len(styled) else b""
         joined = flags.wraps and row and following and grid.is_filled_to_the_edge(y)
-        yield _text_row(terminal, grid, y, row) if row else _blank_row(terminal, grid, y)
-        if flags.has_links:
-            yield _links(terminal, grid, y)
-        if y + 1 < len(styled) and not joined:
-            yield b"\r\n"
+        drawn = _text_row(terminal, grid, y, row) if row else _blank_row(terminal, grid, y)
+        links = _links(terminal, grid, y) if flags.has_links else b""
+        yield drawn + links + (b"\r\n" if y + 1 < len(styled) and not joined else b"")
 
 
 def _text_row(terminal: EmulatedTerminal, grid: Grid, y: int, row: bytes) -> bytes:

@@ -97,6 +97,7 @@ function workerCommands(app: App): Command[] {
     { id: 'worker.restart', title: 'Start again', group: 'Tabs', icon: 'restart', when: () => !!active((worker, session) => session.status === 'active' && canStartAgain(session, worker)), run: () => ifDefined(active(), (worker) => void page.restart(worker)) },
     { id: 'worker.next', title: 'Next tab', group: 'Tabs', icon: 'right', keys: 'Mod+]', when: () => !!active(), run: () => change((before) => stepTab(before, 1)) },
     { id: 'worker.previous', title: 'Previous tab', group: 'Tabs', icon: 'left', keys: 'Mod+[', when: () => !!active(), run: () => change((before) => stepTab(before, -1)) },
+    { id: 'tab.focus', title: 'Move the focus to the tabs', group: 'Tabs', icon: 'right', keys: 'Mod+F6', hint: 'leave terminal', when: () => !!active(), run: () => ifDefined(active(), focusTab) },
     { id: 'pane.right', title: 'Split right', group: 'Tabs', icon: 'splitRight', keys: 'Mod+D', when: hasPanes, run: () => change((before) => splitFocused(before, 'row')) },
     { id: 'pane.down', title: 'Split down', group: 'Tabs', icon: 'splitDown', keys: 'Mod+Shift+D', when: hasPanes, run: () => change((before) => splitFocused(before, 'column')) },
     { id: 'pane.next', title: 'Next pane', group: 'Tabs', icon: 'splitRight', keys: 'Mod+E', when: hasPanes, run: () => change(nextPane) },
@@ -115,6 +116,11 @@ function viewCommands({ page, view }: App): Command[] {
     { id: 'view.theme.system', title: 'Use the light or dark theme of the system', group: 'View', icon: 'system', when: () => theme() !== 'system', run: () => setTheme('system') },
     { id: 'help.keys', title: 'Keys and help', group: 'Help', icon: 'keyboard', keys: 'Mod+/', also: '?', run: () => (view.overlay = view.overlay === 'help' ? undefined : 'help') },
   ]
+}
+
+/** Move the focus to the tab of a worker: a terminal keeps the Tab key for its program. */
+function focusTab(worker: Worker): void {
+  document.querySelector<HTMLElement>(`[data-worker="${worker.id}"]`)?.focus()
 }
 
 /** Shortcuts of panels, by panel id. */
@@ -142,6 +148,7 @@ function goToWorkers({ page, layouts }: App): Command[] {
   }))
 }
 
+/** Return a command for each kind of terminal and agent that can be started in the shown session. */
 function startCommands(app: App): Command[] {
   const { session } = app.page
   if (session?.status !== 'active') return []
@@ -154,6 +161,7 @@ function activeSessions(page: App['page']): App['page']['sessions'] {
   return sortedByNeed(page.sessions.filter((session) => session.status === 'active'), (session) => page.attention(session).need)
 }
 
+/** Show another session that asks, has failed or has finished, the most urgent first. */
 function goToNextWaiting(page: App['page']): void {
   const waiting = activeSessions(page).filter((session) => ['asking', 'error', 'done'].includes(page.attention(session).need))
   const next = waiting.find((session) => session.id !== page.session?.id)

@@ -127,6 +127,7 @@ function withCurrent(choices: unknown, key: string, value: unknown): unknown {
   return { ...before, [key]: value }
 }
 
+/** Return the usage with the values that an event reports; it may report only some. */
 function mergeUsage(usage: Usage, data: Record<string, unknown>): Usage {
   return {
     used: (data.used as number | undefined) ?? usage.used,

@@ -15,7 +15,7 @@ type Activity = Worker['activity']
 
 export type WorkerSnapshot = Readonly<Omit<Worker, 'sessionId' | 'status'>>
 
-export type Snapshot = Readonly<Omit<Session, 'attention' | 'live' | 'workers'>> & {
+export type Snapshot = Readonly<Omit<Session, 'agentStatus' | 'attention' | 'live' | 'workers'>> & {
   readonly workers: Readonly<Record<string, WorkerSnapshot>>
   readonly conversations: Readonly<Record<string, Conversation>>
   readonly queue: Queue
@@ -50,6 +50,7 @@ export function emptySession(id: string): Snapshot {
     locationPath: '',
     onLastDisconnect: 'keep',
     startedBy: null,
+    sandbox: null,
     createdAt: EPOCH,
     updatedAt: EPOCH,
     lastSeq: 0,
@@ -69,8 +70,10 @@ export function isAlive(worker: Pick<WorkerSnapshot, 'state'>): boolean {
   return worker.state === 'spawning' || worker.state === 'active'
 }
 
-/** Return the field `status` of a worker, made from its state and activity. */
-export function workerStatus({ state, activity }: Pick<WorkerSnapshot, 'state' | 'activity'>): string {
+/** Return the field `status` of a worker, made from its state and activity; `idle` without a worker. */
+export function workerStatus(worker: Pick<WorkerSnapshot, 'state' | 'activity'> | undefined): string {
+  if (!worker) return 'idle'
+  const { state, activity } = worker
   if (state === 'spawning') return 'starting'
   if (state === 'active') return activity === 'active' || activity === 'asking' ? 'running' : 'connected'
   return state === 'failed' ? 'error' : 'exited'
@@ -81,6 +84,7 @@ export function sessionJson({ workers, conversations: _, queue: __, ...session }
   const all = Object.values(workers)
   return {
     ...session,
+    agentStatus: workerStatus(all.find(({ type, state }) => type === 'agent' && state !== 'terminated')),
     live: all.some(isAlive),
     workers: all.map((worker) => ({ ...worker, sessionId: session.id, status: workerStatus(worker) })),
   }
@@ -99,6 +103,7 @@ function apply(session: Snapshot, event: SessionEvent): Snapshot {
         locationPath: String(data.locationPath),
         onLastDisconnect: asDisconnectPolicy(data.onLastDisconnect) ?? 'keep',
         startedBy: nullable(data.startedBy),
+        sandbox: asSandboxLevel(data.sandbox),
         createdAt: event.timestamp,
       }
     case 'session_changed':
@@ -159,6 +164,7 @@ function newWorker({ data, role, timestamp }: SessionEvent, id: string): WorkerS
     exitCode: null,
     signal: null,
     error: null,
+    sandbox: asSandboxLevel(data.sandbox),
     createdAt: timestamp,
     lastActiveAt: timestamp,
   }
@@ -195,7 +201,16 @@ function withTransition(before: WorkerSnapshot, { type, timestamp, data }: Sessi
   const end = { exitCode: numeric(data.exitCode), signal: nullable(data.signal) }
   switch (type) {
     case 'worker_spawning':
-      return { ...worker, run: Number(data.run), pid: null, exitCode: null, signal: null, error: null, activityWhy: 'starting' }
+      return {
+        ...worker,
+        run: Number(data.run),
+        pid: null,
+        exitCode: null,
+        signal: null,
+        error: null,
+        sandbox: asSandboxLevel(data.sandbox),
+        activityWhy: 'starting',
+      }
     case 'worker_ready':
       return { ...worker, pid: numeric(data.pid), activityWhy: 'started' }
     case 'worker_exited':
@@ -217,4 +232,8 @@ function numeric(value: unknown): number | null {
 
 function asDisconnectPolicy(value: unknown): Session['onLastDisconnect'] | null {
   return nullable(value) as Session['onLastDisconnect'] | null
+}
+
+function asSandboxLevel(value: unknown): WorkerSnapshot['sandbox'] {
+  return nullable(value) as WorkerSnapshot['sandbox']
 }

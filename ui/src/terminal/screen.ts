@@ -104,6 +104,7 @@ export class XtermScreen implements Screen {
     this.write(history, drawn)
   }
 
+  /** Write output and call `drawn` when it is drawn; long output is split, so that the page stays responsive. */
   write(bytes: Uint8Array<ArrayBuffer>, drawn: () => void): void {
     const safe = this.#limiter.feed(bytes, this.#rows)
     let start = 0
@@ -193,6 +194,7 @@ export class XtermScreen implements Screen {
     this.#terminal.write('', () => this.#disposed || act())
   }
 
+  /** Set the size of the font; xterm then measures its characters again. */
   #setFont(size: number): void {
     if (this.#terminal.options.fontSize !== size) this.#terminal.options.fontSize = size
   }

@@ -114,7 +114,7 @@ class completed_by:
     def __init__(self, complete: Complete) -> None:
         self._complete = complete
 
-    def __call__(self, request: Request) -> None:
+    async def __call__(self, request: Request) -> None:
         request.state.complete = self._complete
 
 

@@ -17,7 +17,7 @@ async def _session(session_id: str, context: ContextDep) -> Session:
     return await context.sessions.get(session_id)
 
 
-def _answerer(connection: HTTPConnection) -> str:
+async def _answerer(connection: HTTPConnection) -> str:
     """Return the name of the caller, to record who answered."""
     return principal_of(connection).name
 

@@ -119,19 +119,14 @@ class RelaySocket:
         """Start an agent in a role. A directory that is not allowed is recorded as its failure."""
         if not request.workspace.strip():
             raise Invalid("an agent needs a workspace")
-        workspace, failure = request.workspace, None
-        try:
-            workspace = str(self._context.roots.new_directory(request.workspace))
-        except BullpenError as error:
-            failure = str(error)
         order = AddWorker(
             worker_id=new_id(),
             type="agent",
             role=request.role,
             agent_id=request.agent_id,
-            workspace=workspace,
+            workspace=request.workspace,
         )
-        await session.spawn_agent(order, failure)
+        await session.spawn_agent(order, self._context.roots.new_directory)
 
     async def _message(self, session: Session, request: relay.MessageAgent) -> None:
         """Send a prompt to the agent in a role. Raise Conflict if it is not active."""

@@ -23,6 +23,7 @@ export interface NewSession {
   title?: string | null
   onLastDisconnect?: 'keep' | 'terminate'
   continueConversation?: boolean
+  sandbox?: 'open' | 'workspace' | 'sealed' | null
 }
 
 export interface Session {
@@ -30,6 +31,7 @@ export interface Session {
   type: 'worktree' | 'quick'
   title: string
   status: 'active' | 'completed' | 'cancelled' | 'error'
+  agentStatus: 'idle' | 'starting' | 'connected' | 'running' | 'exited' | 'error'
   endReason: string | null
   metadata: Record<string, unknown>
   live: boolean
@@ -38,6 +40,7 @@ export interface Session {
   locationPath: string
   onLastDisconnect: 'keep' | 'terminate'
   startedBy: string | null
+  sandbox: 'open' | 'workspace' | 'sealed' | null
   createdAt: string
   updatedAt: string
   lastSeq: number
@@ -50,6 +53,7 @@ export interface SessionDetail {
   type: 'worktree' | 'quick'
   title: string
   status: 'active' | 'completed' | 'cancelled' | 'error'
+  agentStatus: 'idle' | 'starting' | 'connected' | 'running' | 'exited' | 'error'
   endReason: string | null
   metadata: Record<string, unknown>
   live: boolean
@@ -58,6 +62,7 @@ export interface SessionDetail {
   locationPath: string
   onLastDisconnect: 'keep' | 'terminate'
   startedBy: string | null
+  sandbox: 'open' | 'workspace' | 'sealed' | null
   createdAt: string
   updatedAt: string
   lastSeq: number
