@@ -150,7 +150,7 @@ class SpoolWriter:
         self._segment_end = self.end + self._segment
 
     def _make_entry(self, now: int) -> bytes:
-        """Return an index entry for the current end."""
+        """Return an index entry for the current end, to be written next; note when another one is due."""
         entry = INDEX_ENTRY.pack(self.end, self._epoch + now, *self._unwritten_size)
         self._unwritten_size = _SIZE_UNCHANGED
         self._next_entry = now + ENTRY_INTERVAL_NS
