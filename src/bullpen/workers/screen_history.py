@@ -88,7 +88,7 @@ def unwrap_cursor_line(terminal: EmulatedTerminal, cols: int) -> bytes:
 
 
 def _cut(y: int, cols: int) -> bytes:
-    """Erase a row from column `cols` on."""
+    """Return the bytes that erase a row from column `cols` on."""
     return b"\x1b[%d;%dH\x1b[K" % (y + 1, cols + 1)
 
 
@@ -112,7 +112,7 @@ def _before_rows(terminal: EmulatedTerminal) -> bytes:
 
 
 def _after_rows(terminal: EmulatedTerminal) -> bytes:
-    """Return the state to set after the rows are drawn."""
+    """Return the bytes that restore the state of the terminal after the rows are drawn."""
     state = terminal.extras("tabstops") + _region(terminal) + terminal.extras("keyboard") + _pen(terminal)
     return state + _modes(terminal)  # last: without wrapping, the pen could not be put at the end of a row
 
