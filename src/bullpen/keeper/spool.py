@@ -76,7 +76,10 @@ class SpoolWriter:
         return self._starts[0]
 
     def append(self, data: bytes | memoryview) -> int:
-        """Write `data` and return the new end. On an OSError the rest is kept in `unwritten` for `flush`."""
+        """Write `data` and return the new end.
+
+        Raise OSError if the disk refuses it; the rest is then kept in `unwritten` for `flush`.
+        """
         try:
             if self.end >= self._segment_end:
                 self._start_next_segment()

@@ -93,19 +93,19 @@ def _cut(y: int, cols: int) -> bytes:
 
 
 def _end_again(terminal: EmulatedTerminal, y: int) -> bytes:
-    """Erase the last character of a row, which ends its wrapping, and print it once more."""
+    """Return the bytes that print the last character of a row again, which ends its wrapping."""
     start, character = _character(terminal, terminal.cols - 1, y)
     place = b"\x1b[%d;%dH" % (y - terminal.scrollback_rows + 1, start + 1)
     return place + b"\x1b[K" + character + RESET_PEN
 
 
 def _basic(drawn: bytes) -> bytes:
-    """Use the short codes of the first 16 colours: many terminals brighten bold text only then."""
+    """Return the bytes with short codes for the first 16 colours: many terminals brighten bold text only then."""
     return PALETTE_COLOR.sub(lambda found: BASIC_COLORS[found[0]], drawn)
 
 
 def _before_rows(terminal: EmulatedTerminal) -> bytes:
-    """Return the state to set before the rows are drawn."""
+    """Return the bytes that set the state of the terminal before the rows are drawn."""
     title = b"\x1b]2;%s\x1b\\" % terminal.title if terminal.title else b""
     graphemes = b"\x1b[?%dh" % GRAPHEMES if terminal.mode(GRAPHEMES) else b""  # how wide characters are
     return _colors(terminal) + title + graphemes
@@ -118,7 +118,7 @@ def _after_rows(terminal: EmulatedTerminal) -> bytes:
 
 
 def _primary_below(clone: EmulatedTerminal, room: int) -> bytes:
-    """Draw the primary screen, and enter the alternate one in the way that the program did."""
+    """Return the bytes that draw the primary screen and enter the alternate one as the program did."""
     enter = _enter_alternate(clone)
     clone.feed(enter.replace(b"h", b"l"))
     rows = list(_rows(clone))
@@ -191,7 +191,7 @@ def _colored(grid: Grid, y: int, start: int, end: int) -> bytes:
 
 
 def _links(terminal: EmulatedTerminal, grid: Grid, y: int) -> bytes:
-    """Print the links of a row over it, with the cursor at the end of the row afterwards."""
+    """Return the bytes that print the links of a row over it, and leave the cursor at the end of the row."""
     drawn, end = bytearray(), 0
     for start, end, uri in grid.links(y):
         drawn += b"\x1b[%dG" % (start + 1) + _linked(uri, terminal.styled_cells(y, start, end))
