@@ -64,7 +64,11 @@ def approve(
 
 
 def choose(options: list[PermissionOption], kind: str, option: str | None) -> str:
-    """Return the id of the option that `option` names, else of the first option of a kind."""
+    """Return the id of the option that `option` names, else of the first option of a kind.
+
+    If the agent offers no option of a kind "once", return one of the kind "always". Raise Invalid for an
+    unknown option, and Conflict if the agent offers none of the kind.
+    """
     offered = [each for each in options if each.option_id]
     if option is not None:
         for each in offered:

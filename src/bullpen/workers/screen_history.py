@@ -100,7 +100,7 @@ def _end_again(terminal: EmulatedTerminal, y: int) -> bytes:
 
 
 def _basic(drawn: bytes) -> bytes:
-    """Return the bytes with short codes for the first 16 colours: many terminals brighten bold text only then."""
+    """Return the bytes with short codes for 16 colours: many terminals brighten bold text only then."""
     return PALETTE_COLOR.sub(lambda found: BASIC_COLORS[found[0]], drawn)
 
 
@@ -184,7 +184,7 @@ def _blank_row(terminal: EmulatedTerminal, grid: Grid, y: int) -> bytes:
 
 
 def _colored(grid: Grid, y: int, start: int, end: int) -> bytes:
-    """Draw the backgrounds of cells without text."""
+    """Return the bytes that draw the backgrounds of cells without text."""
     spans = [span for span in grid.backgrounds(y) if start <= span.start < end]
     drawn = (b"\x1b[%dG\x1b[%sm\x1b[%dX" % (s.start + 1, s.value, s.end - s.start) for s in spans)
     return b"".join(drawn) + b"\x1b[0m" if spans else b""
