@@ -82,7 +82,7 @@ def unset(setting: str) -> None:
 
 
 def _change(name: str, edit: Callable[[str], str]) -> None:
-    """Change the configuration file, and print which value is used now and after the next start."""
+    """Change the configuration file, and print when the value is used. The log level is changed at once."""
     path = config_file(os.environ)
     running = _running_settings()  # before the change, which may be of the address of the server
     old = read_config(path)
@@ -92,6 +92,8 @@ def _change(name: str, edit: Callable[[str], str]) -> None:
     print(f"{name} is {_format_value(setting['value'])} ({home_relative(setting['source'])}).")
     if setting["source"] not in (str(path), "default"):
         print(f"{setting['source'].capitalize()} has priority over {home_relative(str(path))}.")
+    if name == "log_level" and running is not None and name in running:
+        with_client(lambda client: client.set_log_level(setting["value"]))
     print(_when_used(name, setting["value"], running))
 
 
@@ -101,7 +103,6 @@ def _when_used(name: str, value: Any, running: dict[str, Setting] | None) -> str
     if used is None:
         return "The server uses it from its next start on."
     if name == "log_level":
-        with_client(lambda client: client.set_log_level(value))
         return "The running server uses it now."
     if used.value == value != HIDDEN:
         return "The running server uses this value."
