@@ -104,6 +104,7 @@ types: $(EDITABLE)
 pages: $(EDITABLE)
 	$(BIN)/python scripts/code_map.py > docs/map.md
 	$(BIN)/python scripts/states_page.py > docs/states.md
+	$(BIN)/python scripts/requirements_page.py > docs/requirements.md
 
 ui-test: tools
 	$(NPM) run --silent test

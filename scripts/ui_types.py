@@ -37,6 +37,7 @@ NOUNS = {
     "ports": "Port Ports",
     "prompts": "Cancel Image Prompt Prompted Source",
     "roots": "NewRoot Root Roots",
+    "sandbox": "Sandbox",
     "questions": "Asked AskedState NewQuestion Question QuestionAnswer Questions",
     "queue": "Move NewQueueItem Queue QueueEdit QueueItem QueueSettings QueueSettingsEdit QueueOverrides",
     "repositories": "Branches NewRepository Repositories Repository RepositoryEdit",

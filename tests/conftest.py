@@ -12,6 +12,9 @@ from support.intervals import marked
 from support.server import Server
 from support.tls import Certificate, TlsServer
 
+# Sandboxed runs of the tests execute what is in this tree.
+os.environ["BULLPEN_SANDBOX_TOOLCHAINS"] = str(Path(__file__).parents[1])
+
 FULL = os.environ.get("BULLPEN_FAULTS") == "full"
 FULL_SECONDS = 4 * 3600
 

@@ -19,6 +19,7 @@ ROWS = [
     ["store", "git", "keeper"],
     ["wire"],
     ["config", "home", "logs"],  # above `domain`: invalid settings raise its errors
+    ["setting_values"],
     ["domain", "clock", "threads"],
     ["intervals"],
 ]

@@ -1,10 +1,7 @@
 """Load the settings of the server from flags, environment, config.toml and defaults, in that order."""
 
 import difflib
-import json
 import os
-import re
-import shlex
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -12,7 +9,24 @@ from pathlib import Path
 from typing import Any
 
 from .domain.errors import Invalid
-from .domain.rules import Rule, read_rule
+from .domain.rules import Rule
+from .domain.sandbox import LEVELS, SandboxLevel
+from .setting_values import (
+    parse_amount,
+    parse_argv,
+    parse_level,
+    parse_names,
+    parse_number,
+    parse_one_of,
+    parse_optional_path,
+    parse_path,
+    parse_paths,
+    parse_patterns,
+    parse_rules,
+    parse_text,
+    parse_web_address,
+    parse_yes_or_no,
+)
 
 
 @dataclass(frozen=True)
@@ -60,6 +74,11 @@ class Config:
     request_timeout: int
     log_level: str
     redact: tuple[str, ...]
+    sandbox: SandboxLevel | None
+    sandbox_terminals: SandboxLevel
+    sandbox_toolchains: tuple[Path, ...]
+    sandbox_caches: tuple[Path, ...]
+    sandbox_hosts: tuple[str, ...]
     sources: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 
     @property
@@ -73,148 +92,6 @@ class Config:
         return "https" if self.tls_certificate else "http"
 
 
-def _path(value: Any) -> Path:
-    """Parse a path; `~` is expanded. Like every parser here, raise ValueError with the end of a sentence."""
-    if not isinstance(value, str) or not value:
-        raise ValueError("must be a path")
-    return Path(value).expanduser().absolute()
-
-
-def _paths(value: Any) -> tuple[Path, ...]:
-    """Parse directories separated by colons, or a list of them."""
-    paths = value.split(":") if isinstance(value, str) else value
-    if not isinstance(paths, (list, tuple)):
-        raise ValueError("must be directories separated by colons")
-    return tuple(_path(path) for path in paths if path)
-
-
-def _text(value: Any) -> str:
-    """Parse text that is not empty."""
-    if not isinstance(value, str) or not value:
-        raise ValueError("must be text")
-    return value
-
-
-def _names(value: Any) -> tuple[str, ...]:
-    """Parse names separated by commas, or a list of them."""
-    names = value.split(",") if isinstance(value, str) else value
-    if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
-        raise ValueError("must be a list of names")
-    return tuple(name.strip() for name in names if name.strip())
-
-
-def _rules(value: Any) -> tuple[Rule, ...]:
-    """Parse rules: tables of config.toml, or the same as JSON."""
-    try:
-        listed = json.loads(value) if isinstance(value, str) else value
-        rules = tuple(read_rule(each) for each in listed)
-    except (TypeError, ValueError, Invalid) as error:
-        raise ValueError(f"must be a list of rules: {error}") from None
-    if len({rule.name for rule in rules}) < len(rules):
-        raise ValueError("must be a list of rules, each with a name of its own")
-    return rules
-
-
-def _argv(value: Any) -> tuple[str, ...]:
-    """Parse a command: text in shell syntax, or a list of words."""
-    words = shlex.split(value) if isinstance(value, str) else value
-    if not isinstance(words, (list, tuple)) or not all(isinstance(word, str) for word in words):
-        raise ValueError("must be a command, as text or as a list of words")
-    return tuple(words)
-
-
-def _web_address(value: Any) -> str:
-    """Parse an http or https URL."""
-    if not isinstance(value, str) or not value.startswith(("http://", "https://")):
-        raise ValueError("must be an address that begins with http:// or https://")
-    return value
-
-
-def _patterns(value: Any) -> tuple[str, ...]:
-    """Parse regular expressions: one in each line, or a list of them."""
-    patterns = value.split("\n") if isinstance(value, str) else value
-    if not isinstance(patterns, (list, tuple)) or not all(isinstance(each, str) for each in patterns):
-        raise ValueError("must be a list of regular expressions")
-    for pattern in patterns:
-        try:
-            re.compile(pattern)
-        except re.error as error:
-            raise ValueError(f"has a pattern that is no regular expression ({error}): {pattern}") from None
-    return tuple(pattern for pattern in patterns if pattern)
-
-
-def _yes_or_no(value: Any) -> bool:
-    """Parse a boolean."""
-    words = {
-        "1": True,
-        "true": True,
-        "yes": True,
-        "on": True,
-        "0": False,
-        "false": False,
-        "no": False,
-        "off": False,
-    }
-    if isinstance(value, bool):
-        return value
-    if str(value).lower() not in words:
-        raise ValueError("must be true or false")
-    return words[str(value).lower()]
-
-
-def _number(low: int, high: int) -> Callable[[Any], int]:
-    """Return a parser of whole numbers from `low` to `high`."""
-
-    def read(value: Any) -> int:
-        if isinstance(value, bool) or not isinstance(value, (int, str)):
-            raise ValueError(f"must be a whole number from {low} to {high}")
-        try:
-            number = int(value)
-        except ValueError:
-            raise ValueError(f"must be a whole number from {low} to {high}") from None
-        if not low <= number <= high:
-            raise ValueError(f"must be from {low} to {high}")
-        return number
-
-    return read
-
-
-def _amount(high: int) -> Callable[[Any], float]:
-    """Return a parser of numbers from 0 to `high`, which may have a fraction."""
-    wanted = f"must be a number from 0 to {high}"
-
-    def read(value: Any) -> float:
-        if isinstance(value, bool) or not isinstance(value, (int, float, str)):
-            raise ValueError(wanted)
-        try:
-            number = float(value)
-        except ValueError:
-            raise ValueError(wanted) from None
-        if not 0 <= number <= high:  # also false for nan
-            raise ValueError(wanted)
-        return int(number) if number.is_integer() else number
-
-    return read
-
-
-def _one_of(*words: str) -> Callable[[Any], str]:
-    """Return a parser that accepts one of these words."""
-
-    def read(value: Any) -> str:
-        if value in words:
-            return str(value)
-        near = difflib.get_close_matches(str(value), words, n=1)
-        hint = f"; did you mean {near[0]}?" if near else ""
-        raise ValueError(f"must be one of {', '.join(words)}{hint}")
-
-    return read
-
-
-def _optional_path(value: Any) -> Path | None:
-    """Parse a path; an empty value means none."""
-    return _path(value) if value else None
-
-
 def _default_home(env: Mapping[str, str]) -> Path:
     """Return the default data directory."""
     data = env.get("XDG_DATA_HOME") or os.path.join(_home(env), ".local", "share")
@@ -224,6 +101,24 @@ def _default_home(env: Mapping[str, str]) -> Path:
 def _home(env: Mapping[str, str]) -> str:
     """Return the user's home directory, from HOME if it is set."""
     return env.get("HOME") or str(Path.home())
+
+
+# Directories below a home that package managers and builds write.
+_CACHES = (
+    ".cache",
+    ".npm",
+    ".cargo/registry",
+    ".cargo/git",
+    ".gradle",
+    ".m2",
+    "go/pkg",
+    ".bun/install/cache",
+)
+
+
+def _default_caches(env: Mapping[str, str]) -> tuple[Path, ...]:
+    """Return the caches of the usual tools."""
+    return tuple(Path(_home(env)) / name for name in _CACHES)
 
 
 HIDDEN = "(hidden)"
@@ -243,107 +138,107 @@ SECRETS = (
 )
 
 OPTIONS = (
-    SettingDefinition("home", "BULLPEN_HOME", _default_home, _path, "the data directory"),
-    SettingDefinition("host", "BULLPEN_HOST", lambda _: "127.0.0.1", _text, "address to listen on"),
-    SettingDefinition("port", "BULLPEN_PORT", lambda _: 7420, _number(0, 65535), "port to listen on"),
+    SettingDefinition("home", "BULLPEN_HOME", _default_home, parse_path, "the data directory"),
+    SettingDefinition("host", "BULLPEN_HOST", lambda _: "127.0.0.1", parse_text, "address to listen on"),
+    SettingDefinition("port", "BULLPEN_PORT", lambda _: 7420, parse_number(0, 65535), "port to listen on"),
     SettingDefinition(
-        "database_url", "BULLPEN_DATABASE_URL", lambda _: "", _text, "SQLAlchemy URL; SQLite by default"
+        "database_url", "BULLPEN_DATABASE_URL", lambda _: "", parse_text, "SQLAlchemy URL; SQLite by default"
     ),
     SettingDefinition(
-        "token", "BULLPEN_TOKEN", lambda _: None, _text, "the owner's token; generated if not set", True
+        "token", "BULLPEN_TOKEN", lambda _: None, parse_text, "the owner's token; generated if not set", True
     ),
     SettingDefinition(
         "workspace_root",
         "AGENT_WORKSPACE_ROOT",
         lambda _: (),
-        _paths,
+        parse_paths,
         "directories, separated by colons, that no session may leave; not set: those allowed by the owner",
     ),
     SettingDefinition(
         "scratch_root",
         "BULLPEN_SCRATCH_ROOT",
         lambda env: Path(_home(env)) / "bullpen",
-        _path,
+        parse_path,
         "where a session gets a new directory if it names none",
     ),
     SettingDefinition(
         "idle_timeout",
         "AGENT_SESSION_IDLE_TIMEOUT",
         lambda _: 30,
-        _amount(10**6),
+        parse_amount(10**6),
         "minutes until an idle session is completed, such as 0.5; 0: never",
     ),
     SettingDefinition(
         "max_sessions",
         "AGENT_MAX_SESSIONS",
         lambda _: 5,
-        _number(0, 10**6),
+        parse_number(0, 10**6),
         "sessions with a living agent; 0: any number",
     ),
     SettingDefinition(
         "permission_timeout",
         "BULLPEN_PERMISSION_TIMEOUT",
         lambda _: 0,
-        _number(0, 10**6),
+        parse_number(0, 10**6),
         "seconds until an unanswered permission is refused; 0: never",
     ),
     SettingDefinition(
         "agent_start_timeout",
         "BULLPEN_AGENT_START_TIMEOUT",
         lambda _: 60,
-        _number(1, 10**6),
+        parse_number(1, 10**6),
         "seconds an agent may take to answer when it is started",
     ),
     SettingDefinition(
         "cancel_grace",
         "BULLPEN_CANCEL_GRACE",
         lambda _: 30,
-        _number(0, 10**6),
+        parse_number(0, 10**6),
         "seconds an agent may take to stop when it is cancelled; 0: any",
     ),
     SettingDefinition(
         "queue_enabled",
         "BULLPEN_QUEUE_ENABLED",
         lambda _: True,
-        _yes_or_no,
+        parse_yes_or_no,
         "whether messages may wait for a busy agent",
     ),
     SettingDefinition(
         "queue_delay_seconds",
         "BULLPEN_QUEUE_DELAY_SECONDS",
         lambda _: 0,
-        _number(0, 86_400),
+        parse_number(0, 86_400),
         "seconds between the end of a turn and the next queued message",
     ),
     SettingDefinition(
         "queue_max_size",
         "BULLPEN_QUEUE_MAX_SIZE",
         lambda _: 10,
-        _number(1, 1000),
+        parse_number(1, 1000),
         "messages that may wait in a session",
     ),
     SettingDefinition(
         "queue_auto_generate_titles",
         "BULLPEN_QUEUE_AUTO_GENERATE_TITLES",
         lambda _: True,
-        _yes_or_no,
+        parse_yes_or_no,
         "whether waiting messages get titles",
     ),
     SettingDefinition(
-        "rules", "BULLPEN_RULES", lambda _: (), _rules, "permissions that are answered automatically"
+        "rules", "BULLPEN_RULES", lambda _: (), parse_rules, "permissions that are answered automatically"
     ),
     SettingDefinition(
         "notify_command",
         "BULLPEN_NOTIFY_COMMAND",
         lambda _: (),
-        _argv,
+        parse_argv,
         "the command to run with a title and a text, to notify",
     ),
     SettingDefinition(
         "notify_webhook",
         "BULLPEN_NOTIFY_WEBHOOK",
         lambda _: None,
-        _web_address,
+        parse_web_address,
         "the URL to which notifications are posted",
         True,
     ),
@@ -351,61 +246,96 @@ OPTIONS = (
         "notify_after",
         "BULLPEN_NOTIFY_AFTER",
         lambda _: 5,
-        _number(0, 86_400),
+        parse_number(0, 86_400),
         "seconds an item waits in the inbox before you are notified",
     ),
     SettingDefinition(
         "notify_pause",
         "BULLPEN_NOTIFY_PAUSE",
         lambda _: 60,
-        _number(0, 86_400),
+        parse_number(0, 86_400),
         "seconds between notifications of one session",
     ),
     SettingDefinition(
         "allowed_hosts",
         "BULLPEN_ALLOWED_HOSTS",
         lambda _: (),
-        _names,
+        parse_names,
         "further host names that the server answers to",
     ),
     SettingDefinition(
         "trusted_proxies",
         "BULLPEN_TRUSTED_PROXIES",
         lambda _: (),
-        _names,
+        parse_names,
         "addresses of proxies whose X-Forwarded headers are used",
     ),
     SettingDefinition(
-        "tls_certificate", "BULLPEN_TLS_CERTIFICATE", lambda _: None, _optional_path, "PEM file"
+        "tls_certificate", "BULLPEN_TLS_CERTIFICATE", lambda _: None, parse_optional_path, "PEM file"
     ),
-    SettingDefinition("tls_key", "BULLPEN_TLS_KEY", lambda _: None, _optional_path, "PEM file"),
+    SettingDefinition("tls_key", "BULLPEN_TLS_KEY", lambda _: None, parse_optional_path, "PEM file"),
     SettingDefinition(
         "allow_plain_http_beyond_loopback",
         "BULLPEN_ALLOW_PLAIN_HTTP_BEYOND_LOOPBACK",
         lambda _: False,
-        _yes_or_no,
+        parse_yes_or_no,
         "allow unencrypted access from other machines",
     ),
     SettingDefinition(
         "request_timeout",
         "BULLPEN_REQUEST_TIMEOUT",
         lambda _: 10,
-        _number(1, 3600),
+        parse_number(1, 3600),
         "seconds until the headers of a request must be complete, and without a credential its body",
     ),
     SettingDefinition(
         "log_level",
         "BULLPEN_LOG_LEVEL",
         lambda _: "info",
-        _one_of("debug", "info", "warning", "error"),
+        parse_one_of("debug", "info", "warning", "error"),
         "the least severe level that is logged",
     ),
     SettingDefinition(
         "redact",
         "BULLPEN_REDACT",
         lambda _: SECRETS,
-        _patterns,
+        parse_patterns,
         "regular expressions that a redacted export covers, one in each line",
+    ),
+    SettingDefinition(
+        "sandbox",
+        "BULLPEN_SANDBOX",
+        lambda _: None,
+        parse_level,
+        "the least sandbox level of agents; not set: workspace where no other level is chosen",
+    ),
+    SettingDefinition(
+        "sandbox_terminals",
+        "BULLPEN_SANDBOX_TERMINALS",
+        lambda _: "open",
+        parse_one_of(*LEVELS),
+        "the sandbox level of terminals that users open",
+    ),
+    SettingDefinition(
+        "sandbox_toolchains",
+        "BULLPEN_SANDBOX_TOOLCHAINS",
+        lambda _: (),
+        parse_paths,
+        "further directories, separated by colons, that sandboxed runs may read",
+    ),
+    SettingDefinition(
+        "sandbox_caches",
+        "BULLPEN_SANDBOX_CACHES",
+        _default_caches,
+        parse_paths,
+        "directories, separated by colons, that sandboxed runs may write beside their workspace",
+    ),
+    SettingDefinition(
+        "sandbox_hosts",
+        "BULLPEN_SANDBOX_HOSTS",
+        lambda _: (),
+        parse_names,
+        "hosts that sealed runs may reach; a name that begins with a dot includes all its subdomains",
     ),
 )
 

@@ -25,6 +25,7 @@ from .domain.addresses import is_loopback
 from .domain.errors import Invalid, Unavailable
 from .git.overlays import OVERLAYS
 from .intervals import intervals
+from .sandbox.command import MECHANISMS
 from .sandbox.roots import WorkspaceRoots
 from .sessions.agent_console import find_saved_sessions
 from .sessions.clones import RepositoryClones
@@ -225,10 +226,22 @@ async def _get_ready(context: WebContext, resolve_routes: Callable[[], None], op
     url = await _login_url(context)
     _print_url(url)
     await _offer_import(context)
+    await _report_sandbox()
     log.info("ready", url=context.public_url, pid=os.getpid())
     context.sessions.run_in_background(partial(_warm_up, context, resolve_routes), "warm-up")
     if open_browser and "SSH_CONNECTION" not in os.environ:
         await asyncio.to_thread(webbrowser.open, url)
+
+
+async def _report_sandbox() -> None:
+    """Log what enforces the sandbox of agents, and what to do if that is weak or missing."""
+    found = await MECHANISMS.find()
+    if found.name == "bubblewrap":
+        log.info("agents run in a sandbox", mechanism=found.name)
+    else:
+        log.warning(
+            "the sandbox is not complete", mechanism=found.name, why=found.problem, advice=found.advice
+        )
 
 
 def _write_address(context: WebContext) -> None:

@@ -19,9 +19,14 @@ import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[1]))  # the server starts it by its path
+
+from support.process_identity import process_identity
+
 STEP = re.compile(r"\[\[(\w+) ?([^\]]*)\]\]")
 KEY = re.compile(rb"\x1b\[200~(.*?)\x1b\[201~|(\x1b\[I|\x1b\[O)|(\x1b)(?!\[)|([^\x1b])", re.DOTALL)
 FRAME_SECONDS = 0.05
+RUN = os.environ.get("BULLPEN_CHILD", "").partition("/")[2]  # the worker and the number of its run
 SLOW_READ_SECONDS = 1.0  # how long a slow agent waits before it reads typed keys
 
 
@@ -31,7 +36,7 @@ class Journal:
 
     def add(self, kind: str, value: object) -> None:
         with self._path.open("a") as file:
-            file.write(json.dumps({"pid": os.getpid(), kind: value}) + "\n")
+            file.write(json.dumps({"process": process_identity(), "run": RUN, kind: value}) + "\n")
 
 
 class Tui:

@@ -124,7 +124,7 @@ FILE_FORMS = "a file is ~/…, /… or ${NAME:-~/…}/…"
             Invalid,
             "mine.toml has an unknown setting xyzzy; known are auth, command, "
             "continueCommand, description, env, id, install, keys, kind, login, loginCommand, mcpServers, "
-            "name, offer, passEnv, quirks, restart, signs, titleCommand",
+            "name, offer, passEnv, quirks, restart, sandbox, signs, state, titleCommand",
         ),
         (
             lambda: define(command="mine"),

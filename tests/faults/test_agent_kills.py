@@ -76,7 +76,7 @@ async def test_an_agent_continues_its_work_while_the_server_is_killed(
     assert [event["data"]["stopReason"] for event in first.events_of_type("turn_end")] == [
         "end_turn"
     ] * faults
-    assert len({record["pid"] for record in read_journal(journal)}) == 1
+    assert len({record["process"] for record in read_journal(journal)}) == 1
     assert len(first.events_of_type("worker_ready")) == 1 + faults  # the agent, and a terminal for each turn
     assert len(first.events_of_type("file_write")) == faults
     for number in range(faults):

@@ -53,7 +53,7 @@ async def _one_round(server: Server, agent_id: str, journal: Path) -> None:
     for event_type in ("worker_ready", "agent_session", "user_prompt", "file_write", "turn_end"):
         assert len(client.events_of_type(event_type)) == 1, event_type
     records = list(read_journal(journal))
-    assert len({record["pid"] for record in records}) == 1
+    assert len({record["process"] for record in records}) == 1
     methods = [message_of(record).get("method") for record in records if record["dir"] == "in"]
     assert methods == ["initialize", "session/new", "session/prompt", None, None]
     await _until_recorded(client)

@@ -78,7 +78,7 @@ async def _begin(server: Server, agent_id: str) -> RetryingClient:
 def _pid_of(journal: Path) -> int | None:
     """Find the agent by its command line, since an agent that has just started has no journal yet."""
     pids = [p.pid for p in psutil.process_iter() if _has_argument(p, str(journal))]
-    return pids[0] if pids else None
+    return pids[-1] if pids else None  # the program, or the sandbox that is about to start it
 
 
 def _has_argument(process: psutil.Process, word: str) -> bool:
@@ -89,7 +89,9 @@ def _has_argument(process: psutil.Process, word: str) -> bool:
 
 async def _kill(server: Server, victim: str, pid: int | None) -> None:
     keepers = [
-        p.pid for p in psutil.process_iter() if _has_argument(p, str(server.home)) and p.pid != server.pid
+        p.pid
+        for p in psutil.process_iter()
+        if _has_argument(p, str(server.home)) and p.pid != server.pid and p.name() != "bwrap"
     ]
     assert len(keepers) == 1
     if "server" in victim:

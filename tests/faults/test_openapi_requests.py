@@ -160,7 +160,7 @@ async def test_no_request_gets_a_5xx_or_an_answer_that_the_openapi_document_does
             f"{result.findings} findings, {time.monotonic() - begun:.0f} s"
         )
         assert result.findings == 0, result.report
-        assert result.cases > 100
+        assert result.cases > 50  # the number of sequences depends on the answers
         if part != SEQUENCES:
             assert result.answers.keys() == operations_of(target, part)
             assert result.repeated.keys() == others.keys() | MUTATIONS.keys()

@@ -65,7 +65,7 @@ class ObservedAgent:
         assert prompts_in(self.journal) == prompts
         assert self.client.agent_text() == text
         assert await self.client.stored_events() == self.client.events
-        assert len({record["pid"] for record in read_journal(self.journal)}) == 1
+        assert len({record["process"] for record in read_journal(self.journal)}) == 1
 
     @property
     def pid(self) -> int:

@@ -22,8 +22,8 @@ START_TIMEOUT = "10"  # seconds; enough for every agent that answers, also on a 
 STDERR_BYTES = 1 << (30 if os.environ.get("BULLPEN_FAULTS") == "full" else 24)
 
 COMMANDS: dict[str, tuple[list[str], str]] = {
-    "no interpreter": (["{directory}/no-interpreter"], "cannot start"),
-    "no program": (["{directory}/garbage"], "cannot start"),
+    "no interpreter": (["{directory}/no-interpreter"], "No such file"),
+    "no program": (["{directory}/garbage"], "not found"),
     "exits at once": (["true"], "exit code 0"),
     "fails at once": (["false"], "exit code 1"),
     "fails with a message": (["sh", "-c", "echo too bad >&2; exit 9"], "crashed (exit code 9): too bad"),

@@ -55,7 +55,7 @@ async def test_every_prompt_is_typed_once_while_the_server_is_killed(server: Ser
         again = await talk.prompt(text, promptId=prompted["promptId"])
         assert again == prompted
     assert journal_of(journal, "prompt") == texts
-    assert len(set(journal_of(journal, "pid"))) == 1
+    assert len(set(journal_of(journal, "process"))) == 1
     stored = [e["data"]["text"] for e in await talk.events() if e["type"] == "user_prompt"]
     assert stored == texts
 

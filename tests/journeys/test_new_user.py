@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import re
 import subprocess
 from collections.abc import AsyncIterator
@@ -32,7 +33,14 @@ class NewUser:
         self._program = str(environment.bin / "bullpen")
         self._process_options: dict[str, Any] = {
             "cwd": home,
-            "env": {"HOME": str(home), "PATH": f"{environment.bin}:/usr/bin:/bin", "BULLPEN_PORT": "0"},
+            "env": {
+                "HOME": str(home),
+                "PATH": f"{environment.bin}:/usr/bin:/bin",
+                "BULLPEN_PORT": "0",
+                "BULLPEN_SANDBOX_TOOLCHAINS": os.environ[
+                    "BULLPEN_SANDBOX_TOOLCHAINS"
+                ],  # its links lead there
+            },
             "text": True,
         }
 

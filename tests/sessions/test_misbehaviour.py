@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from bullpen.domain.commands import AddWorker
@@ -43,7 +44,7 @@ async def fail_to_start(local_server: ServerWithoutWeb, session: Session, agent_
 @pytest.mark.parametrize(
     ("command", "reason"),
     [
-        (["{directory}/no-interpreter"], "cannot start"),
+        (["{directory}/no-interpreter"], "No such file"),
         (["true"], "exit code 0"),
         (["false"], "exit code 1"),
         (["sh", "-c", "echo too bad >&2; exit 9"], "crashed (exit code 9): too bad"),
@@ -287,24 +288,28 @@ async def test_processes_that_an_agent_started_end_with_it(local_server: ServerW
 async def test_an_agent_cannot_hide_processes_of_its_terminal_with_its_own_marker(
     local_server: ServerWithoutWeb,
 ) -> None:
-    pid_file = local_server.workspace / "pid"
     session = await local_server.session()
     await local_server.agent(session)
     env = [{"name": "BULLPEN_CHILD", "value": "another/marker/1"}, {"name": "MINE", "value": "it is"}]
-    write_pid = f"echo $! > {pid_file}.new; mv {pid_file}.new {pid_file}"
-    script = f"echo $MINE; setsid sleep 54321 & {write_pid}; sleep 54321"
+    script = "echo $MINE; setsid sleep 54321 & sleep 54320"
     params = {"command": "/bin/sh", "args": ["-c", script], "env": env}
     await run_turn(session, f"[[ask method=terminal/create {shlex.quote('params=' + json.dumps(params))}]]")
     terminal = terminal_of(session)
     async with asyncio.timeout(60):
-        while not pid_file.exists():
+        while not (pid := _pid_of("sleep", "54321")):
             await asyncio.sleep(0.01)
     _, output = local_server.sessions.services.read_tail(terminal.id, 1, 100)
     assert output == b"it is\r\n"
     await session.end_worker(terminal.id, "enough")
     async with asyncio.timeout(60):
-        while not has_ended(int(pid_file.read_text())):
+        while not has_ended(pid):
             await asyncio.sleep(0.01)
+
+
+def _pid_of(*words: str) -> int | None:
+    """Return the pid of the process with this command line; in its sandbox it has another one."""
+    found = (each.pid for each in psutil.process_iter(["cmdline"]) if each.info["cmdline"] == list(words))
+    return next(found, None)
 
 
 async def test_a_terminal_of_an_agent_does_not_start_outside_the_workspace_root(

@@ -33,6 +33,7 @@ def define_scripted(
     directory = workspace / ".config" / "bullpen" / "agents"
     directory.mkdir(parents=True, exist_ok=True)
     text = f'name = "{agent_id.capitalize()}"\nkind = "acp"\ncommand = {json.dumps(command)}\n'
+    text += f'state = ["{workspace.parent}/"]\n'
     text += f"restart = {str(restart).lower()}\n"
     (directory / f"{agent_id}.toml").write_text(text)
     return journal

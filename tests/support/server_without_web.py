@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -52,6 +53,7 @@ class ServerWithoutWeb:
             "HOME": str(self.workspace),
             "BULLPEN_HOME": str(self.home),
             "AGENT_WORKSPACE_ROOT": str(self.workspace),
+            "BULLPEN_SANDBOX_TOOLCHAINS": os.environ["BULLPEN_SANDBOX_TOOLCHAINS"],
             **env,
         }
         for path in (self.home, self.workspace):
@@ -64,9 +66,9 @@ class ServerWithoutWeb:
         path = self._directory / f"{agent_id}.script.json"
         path.write_text(json.dumps(script or {}))
         command = [sys.executable, str(SCRIPTED_AGENT), "--journal", str(self.journal), "--script", str(path)]
-        self.registry.add(
-            agent_id, {"name": agent_id.capitalize(), "kind": "acp", "command": command, **more}
-        )
+        state = [f"{self._directory}/"]  # of the journal
+        definition = {"name": agent_id.capitalize(), "kind": "acp", "command": command, "state": state}
+        self.registry.add(agent_id, definition | more)
 
     def set(self, **env: str) -> None:
         """Change environment variables, from the next `open` on."""

@@ -26,7 +26,8 @@ async def define_scripted(
         path = server.home.parent / f"{agent_id}.json"
         path.write_text(json.dumps(script))
         command += ["--script", str(path)]
-    body = {"name": agent_id.capitalize(), "kind": "acp", "command": command, **more}
+    state = [f"{server.home.parent}/"]  # of the journal
+    body = {"name": agent_id.capitalize(), "kind": "acp", "command": command, "state": state, **more}
     await server.call("PUT", f"/api/agents/{agent_id}", 200, json=body)
     return journal
 

@@ -42,6 +42,7 @@ async def define_tui(
         "kind": "pty",
         "command": [*command, "{sessionId}"],
         "continueCommand": [*command, "again", "{sessionId}"],
+        "state": [f"{server.home.parent}/"],  # of the journal
         "signs": {"silence": 1.0} if plain else SCREEN_PATTERNS,
         "keys": {"echo": 0.2} if plain else {},
         **more,
@@ -69,14 +70,15 @@ class TuiSessionClient(SessionClient):
         return client
 
     async def wait_until_listening(self, journal: Path) -> None:
-        """Wait until the agent has written its pid.
+        """Wait until this run of the agent has written to its journal.
 
         On a busy machine, the server judges an agent without screen patterns idle before it has started.
         """
-        pid = (await self.worker())["pid"]
+        worker = await self.worker()
+        run = f"{worker['id']}/{worker['run']}"
 
         async def find() -> bool | None:
-            return pid in journal_of(journal, "pid") or None
+            return run in journal_of(journal, "run") or None
 
         await self._until(find, "agent that listens")
 

@@ -23,6 +23,7 @@ async def define_agent_without_login(server: Server) -> Path:
         "name": "Closed",
         "kind": "acp",
         "command": [sys.executable, str(SCRIPTED_AGENT), "--journal", str(journal), "--script", str(script)],
+        "state": [f"{server.home.parent}/"],  # of the journal
         "loginCommand": LOGIN_COMMAND,
         "login": {"files": ["~/.closed/auth.json"]},
     }

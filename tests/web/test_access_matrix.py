@@ -28,6 +28,7 @@ REQUIRED_SCOPE = {
     "POST /api/tokens": "admin",
     "POST /api/tokens/rotate": "admin",
     "DELETE /api/tokens/{token_id}": "admin",
+    "GET /api/sandbox": "view",
     "GET /api/roots": "admin",
     "POST /api/roots": "admin",
     "DELETE /api/roots": "admin",

@@ -250,7 +250,9 @@ class AgentPosts:
             for agent in (await self.server.call("GET", "/api/agents"))["agents"]
             if agent["id"] == "scripted"
         ]
-        body = {key: definition[key] for key in ("name", "kind", "command")} | {"loginCommand": ["true"]}
+        body = {key: definition[key] for key in ("name", "kind", "command", "state")} | {
+            "loginCommand": ["true"]
+        }
         await self.server.call("PUT", "/api/agents/scripted", 200, json=body)
 
     def _posts_to_quiet(self) -> list[Post]:

@@ -331,13 +331,13 @@ async def test_the_trash_is_emptied_after_seven_days_and_not_before(
 
 
 async def test_cleanup_runs_before_removal_and_its_failure_keeps_the_worktree(
-    repository: RegisteredRepository, tmp_path: Path
+    repository: RegisteredRepository,
 ) -> None:
     path = Path((await repository.add(branch="topic"))["path"])
-    await repository.set(cleanup=f"pwd > {tmp_path}/seen; exit 1")
+    await repository.set(cleanup="pwd > seen; exit 1")
     refused = await repository.remove("topic", 409)
     assert "the cleanup command ended with code 1" in refused["message"]
-    assert (tmp_path / "seen").read_text() == f"{path}\n"
+    assert (path / "seen").read_text() == f"{path}\n"
     assert path.is_dir()
     await repository.remove("topic", force=True)
     assert not path.exists()

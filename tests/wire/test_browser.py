@@ -24,6 +24,7 @@ SESSION_FIELDS = [
     "locationPath",
     "onLastDisconnect",
     "startedBy",  # decision 0022
+    "sandbox",
     "createdAt",
     "updatedAt",
     "lastSeq",
@@ -50,6 +51,7 @@ WORKER_FIELDS = [
     "exitCode",
     "signal",
     "error",
+    "sandbox",
     "createdAt",
     "lastActiveAt",
 ]

@@ -14,6 +14,7 @@ import pytest
 
 from bullpen.keeper.marker import MARKER
 from bullpen.log.recording import Recording
+from bullpen.sandbox.profile import OPEN
 from bullpen.workers.children import ChildHandle, ChildHandles, ChildSpec
 from support.server import end_processes_of, has_ended
 
@@ -61,7 +62,7 @@ async def spawn(
     directory = workspace / worker_id
     directory.mkdir()
     environment = {"PATH": os.environ["PATH"], MARKER: children.marker(worker_id, 1)}
-    start = ChildSpec(["/bin/sh", "-c", program], environment, str(directory))
+    start = ChildSpec(["/bin/sh", "-c", program], environment, str(directory), OPEN)
     child = await children.spawn(worker_id, 1, start, Recording(children.spool(worker_id, 1)))
     output = directory / "output"
     async with asyncio.timeout(SECONDS):

@@ -59,6 +59,7 @@ def run_checks() -> Iterator[Finding]:
 def _check_local_server(settings: Config, found: Finding, running: bool) -> Iterator[Finding]:
     """Yield the findings about the server of this machine; `found` is that of `check_server`."""
     yield home.check_directory(settings.home)
+    yield machine.check_sandbox(os.environ)
     yield machine.check_disk(settings.home)
     yield database.check_database(settings.database_url)
     yield home.check_token(settings, running=running)

@@ -40,7 +40,10 @@ class ModelAndMode(NamedTuple):
 
 
 async def _started_agent(client: Client, session_id: str, worker_id: str | None) -> Worker:
-    """Return the agent with an id, or the first of the session, once it has started."""
+    """Return the agent with an id, or the first of the session, once it has started.
+
+    Start an agent if the session has none; raise RemoteFault if it does not start.
+    """
     seq = await _head(client, session_id)
     workers = await client.workers(session_id)
     agents = (each for each in workers if each.type == "agent" and each.state != "terminated")

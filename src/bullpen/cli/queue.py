@@ -128,7 +128,10 @@ def resume(session: str) -> None:
 
 
 def parse_send_time(text: str, now_ms: int) -> datetime:
-    """Return the next moment with a time of day (18:30), or the moment of a date and time; else Invalid."""
+    """Return the next moment with a time of day (18:30), or the moment of a date and time.
+
+    Raise Invalid for any other text, and for a moment in the past.
+    """
     now = datetime.fromtimestamp(now_ms / 1000).astimezone()
     try:
         if len(text) <= len("18:30"):
@@ -160,7 +163,7 @@ def _with_session(session: str, work: Callable[[Client, str], Awaitable[Result]]
 
 
 async def _find_message(client: Client, session_id: str, text: str) -> str:
-    """Return the id of the only queued message whose id begins with a text."""
+    """Return the id of the only queued message whose id begins with a text; raise NotFound otherwise."""
     ids = [each.id for each in (await client.queue(session_id)).messages if each.id.startswith(text)]
     if len(ids) != 1:
         raise NotFound(f"{len(ids) or 'no'} messages begin with {text}; see: bullpen queue ls")

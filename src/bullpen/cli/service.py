@@ -32,7 +32,7 @@ class NoSystemd(BullpenError):
 @service.command()
 @click.option("--print", "only_print", is_flag=True, help="Print the unit without writing it.")
 def install(only_print: bool) -> None:
-    """Write a unit that runs the server whenever you are logged in.
+    """Write a systemd unit for the server, and print the command that starts it now and at every login.
 
     Settings from the environment are written into the unit, except the token.
 

@@ -78,7 +78,7 @@ async def _fetch(client: Client) -> tuple[Health, list[Session]]:
 
 
 def _report_degraded(health: Health, json: bool) -> None:
-    """Print which service the server cannot reach."""
+    """Print to standard output which services the server cannot reach."""
     if json:
         print_json({"status": health.status, "version": health.version, "away": health.away})
     else:

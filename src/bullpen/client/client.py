@@ -23,6 +23,7 @@ from .recordings import RecordingCalls
 from .repositories import RepositoryCalls
 from .rest import RestClient, RestRequest
 from .roots import RootCalls
+from .sandbox import SandboxCalls
 from .search_calls import SearchCalls
 from .shapes import (
     Event,
@@ -66,6 +67,7 @@ class Client(
     FileCalls,
     WorktreeCalls,
     RootCalls,
+    SandboxCalls,
     ProjectCalls,
 ):
     """A connection to the server that the settings name, or to the server at `url`."""

@@ -46,6 +46,7 @@ class Worker(ServerShape, frozen=True, kw_only=True):
     exit_code: int | None = None
     signal: str | None = None
     error: str | None = None
+    sandbox: str | None = None  # the level of this run
     created_at: datetime = EPOCH
     last_active_at: datetime | None = None
 
@@ -99,6 +100,7 @@ class Session(ServerShape, frozen=True, kw_only=True):
     worktree_id: str | None = None
     location_path: str = ""
     on_last_disconnect: str = "keep"
+    sandbox: str | None = None  # the least level of its agents
     created_at: datetime = EPOCH
     updated_at: datetime = EPOCH
     last_seq: int = 0
@@ -351,3 +353,15 @@ class TokenList(ServerShape, frozen=True, kw_only=True):
     """All tokens and logged-in browsers."""
 
     tokens: list[Token]
+
+
+class MachineSandbox(ServerShape, frozen=True, kw_only=True):
+    """What runs the sandbox on the machine of the server, and the levels without a choice."""
+
+    mechanism: str
+    levels: list[str]
+    agents: str
+    terminals: str
+    problem: str = ""
+    advice: str = ""
+    gaps: list[str] = []

@@ -1,4 +1,4 @@
-"""Create the TLS context that checks the certificate of an https server."""
+"""Create the TLS context for https: it trusts the system's authorities and the server's own certificate."""
 
 import ssl
 

@@ -10,7 +10,8 @@ from msgspec import Struct
 
 from .errors import Invalid
 from .ids import is_safe_id
-from .logins import LoginSigns, check_login
+from .logins import LoginSigns, check_login, check_path
+from .sandbox import LEVELS, SandboxLevel
 from .screen_patterns import ScreenPatterns, TypingKeys, check_keys, check_signs
 
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
@@ -55,6 +56,8 @@ class AgentDefinition(Struct, frozen=True, kw_only=True, rename="camel", forbid_
     continue_command: tuple[str, ...] = ()
     title_command: tuple[str, ...] = ()
     mcp_servers: tuple[dict[str, Any], ...] = ()
+    state: tuple[str, ...] = ()  # paths that the agent writes beside its workspace; a directory ends with `/`
+    sandbox: SandboxLevel | None = None  # the least sandbox level of this agent
     restart: bool = False  # whether Bullpen restarts the agent after a crash
     quirks: AgentQuirks = AgentQuirks()
     signs: ScreenPatterns = ScreenPatterns()
@@ -80,6 +83,7 @@ def read_definition(data: Mapping[str, Any], source: str) -> AgentDefinition:
         if isinstance(inner := data.get(part), Mapping):
             _check_names(inner, shape, f"{part} in {source}")
     _check_choice(data.get("kind"), ("acp", "pty"), f"kind in {source}")
+    _check_choice(data.get("sandbox"), LEVELS, f"sandbox in {source}")
     try:
         definition = msgspec.convert(dict(data), AgentDefinition)
     except msgspec.ValidationError as error:
@@ -130,6 +134,8 @@ def _check_values(definition: AgentDefinition, source: str) -> None:
     if definition.quirks.mode_text is not None:
         _check_pattern(definition.quirks.mode_text, source)
     check_login(definition.login, source)
+    for path in definition.state:
+        check_path(path, f"{source}: state")
     check_signs(definition.signs, source)
     check_keys(definition.keys, source)
     if any("\0" in text for text in [*definition.command, *definition.env.values()]):

@@ -22,6 +22,7 @@ from .events import (
     WorkerSpawning,
     WorkerTerminated,
 )
+from .sandbox import SandboxLevel
 from .snapshot import Snapshot, Worker
 from .states import SessionStatus, WorkerState
 
@@ -52,6 +53,7 @@ class AddWorker(Struct, frozen=True, kw_only=True):
     command: tuple[str, ...] = ()  # what a terminal runs in place of a shell
     cols: int = 80
     rows: int = 24
+    sandbox: SandboxLevel | None = None  # the level that is requested
 
 
 def add_worker(snapshot: Snapshot, order: AddWorker) -> Draft:
@@ -67,7 +69,7 @@ def add_worker(snapshot: Snapshot, order: AddWorker) -> Draft:
         if holder := snapshot.worker_in_role(role):
             if holder.type != order.type:
                 raise Conflict(f"the role {role} belongs to a worker of type {holder.type}")
-            return restart_worker(snapshot, holder.id, order.cols, order.rows)
+            return restart_worker(snapshot, holder.id, order.cols, order.rows, sandbox=order.sandbox)
     else:
         wanted = command_name(order.command[:1]) if order.command and order.name is None else name
         role = free_role(snapshot, wanted.lower())
@@ -116,10 +118,12 @@ def restart_worker(
     rows: int | None = None,
     *,
     automatic: bool = False,
+    sandbox: SandboxLevel | None = None,
 ) -> Draft:
     """Return the draft that starts the next run of a worker that ended and whose role is free.
 
-    `automatic`: no user ordered the restart. An agent continues its conversation.
+    `automatic`: no user ordered the restart. An agent continues its conversation. `sandbox` is a newly
+    requested level.
     """
     require_active(snapshot)
     worker = snapshot.worker(worker_id)
@@ -140,6 +144,7 @@ def restart_worker(
         cols=cols or worker.cols,
         rows=rows or worker.rows,
         automatic=automatic,
+        sandbox_asked=sandbox or worker.sandbox_asked,
     )
     return Draft(fact, worker.id, worker.role)
 
@@ -276,13 +281,16 @@ def _first_run(order: AddWorker, name: str, role: str) -> Draft:
         file_path=order.file_path,
         cols=order.cols,
         rows=order.rows,
+        sandbox_asked=order.sandbox,
     )
     return Draft(fact, order.worker_id, role)
 
 
 def _same_settings(worker: Worker, order: AddWorker) -> bool:
-    """Return whether the worker has the agent, workspace, file and command of the order."""
+    """Return whether the worker has the agent, workspace, file, command and sandbox of the order."""
     ordered = (order.agent_id, order.workspace, order.file_path)
+    if order.sandbox not in (None, worker.sandbox_asked):
+        return False
     same_command = not order.command or (worker.command is not None and worker.command.argv == order.command)
     return same_command and (worker.agent_id, worker.workspace, worker.file_path) == ordered
 

@@ -235,7 +235,10 @@ def _with_settings(
     fact: AgentSession | ModeChanged | ModelChanged | ConfigChanged | CommandsAvailable,
     now: int,
 ) -> AcpSession | None:
-    """Return the session with changed modes, models, options or commands."""
+    """Return the agent's session with what the fact changes: modes, models, options or commands.
+
+    Create the session if there is none yet. An AgentSession replaces everything but the commands.
+    """
     if isinstance(fact, AgentSession):
         return _attached_session(session, fact, now)
     session = session or AcpSession(id="", since=now)  # some agents send updates before the session exists

@@ -10,6 +10,8 @@ from typing import Annotated, Any, ClassVar, Self
 import msgspec
 from msgspec import Meta, Struct
 
+from .sandbox import SandboxLevel
+
 FACTS: dict[str, type["Fact"]] = {}
 
 
@@ -52,6 +54,7 @@ class SessionStart(Fact, frozen=True, kw_only=True):
     on_last_disconnect: DisconnectPolicy = "keep"
     founder: str | None = None  # id of the first agent; until it answers, its failure fails the session
     started_by: str | None = None  # token id of the delegate that started it
+    sandbox: SandboxLevel | None = None  # the least level of its agents
 
 
 class SessionImported(Fact, frozen=True, kw_only=True):
@@ -93,6 +96,8 @@ class WorkerSpawning(Fact, frozen=True, kw_only=True):
     cols: WindowSide = 80
     rows: WindowSide = 24
     automatic: bool = False  # restarted by Bullpen after a crash, not by a user
+    sandbox: SandboxLevel | None = None  # the level of this run; None for runs without a process
+    sandbox_asked: SandboxLevel | None = None  # the level that was requested for this worker
 
 
 class WorkerCommand(Fact, frozen=True, kw_only=True):

@@ -37,11 +37,16 @@ def check_login(login: LoginSigns, source: str) -> None:
     if not login.needed and (login.files or login.env or login.hidden):
         raise Invalid(f"{source}: login.needed is false, so there can be no signs of one")
     for place in login.files:
-        if "\0" in place or not _is_sign_path(place):
-            raise Invalid(f"{source}: login.files has {place!r}; a file is ~/…, /… or ${{NAME:-~/…}}/…")
+        check_path(place, f"{source}: login.files")
     for name in login.env:
         if not name or "=" in name or "\0" in name:
             raise Invalid(f"{source}: login.env has {name!r}, which cannot be the name of a variable")
+
+
+def check_path(template: str, source: str) -> None:
+    """Raise Invalid, naming `source`, if a path has none of the supported forms."""
+    if "\0" in template or not _is_sign_path(template):
+        raise Invalid(f"{source} has {template!r}; a file is ~/…, /… or ${{NAME:-~/…}}/…")
 
 
 def sign_path(template: str, env: Mapping[str, str]) -> str | None:

@@ -113,7 +113,10 @@ def find_addressee(snapshot: Snapshot, worker_id: str | None, role: str | None) 
 
 
 def resolve_source(snapshot: Snapshot, source: ForwardSource) -> ForwardedFrom:
-    """Return the worker that a forward source names; it may have ended. Raise Invalid if it names none."""
+    """Return the agent that a forward source names; it may have ended.
+
+    Raise Invalid if the source names no agent, and NotFound if the session does not have the named one.
+    """
     if source.what not in FORWARDABLE:
         raise Invalid(f"what is passed on is one of {', '.join(FORWARDABLE)}, not {source.what}")
     if source.worker_id is None and source.role is None:

@@ -3,6 +3,7 @@
 from msgspec import Struct
 
 from .queue import QueueOverrides
+from .sandbox import SandboxLevel
 
 
 class Repository(Struct, frozen=True, kw_only=True):
@@ -24,6 +25,7 @@ class RepositorySettings(Struct, frozen=True, kw_only=True):
     env: dict[str, str] = {}
     setup: str = ""
     cleanup: str = ""
+    sandbox: SandboxLevel | None = None  # the least level of its agents
 
 
 class Token(Struct, frozen=True, kw_only=True):

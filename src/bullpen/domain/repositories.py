@@ -17,13 +17,15 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 
 
 def apply_edit(settings: RepositorySettings, edit: Mapping[str, Any]) -> RepositorySettings:
-    """Return the settings after an edit. A variable set to None and an empty agent id are removed."""
+    """Return the settings after an edit. A variable set to None, an empty agent and level are removed."""
     changes: dict[str, Any] = {}
     for name in ("setup", "cleanup"):
         if name in edit:
             changes[name] = _checked_command(name, edit[name])
     if "agent_id" in edit:
         changes["agent_id"] = edit["agent_id"] or None
+    if "sandbox" in edit:
+        changes["sandbox"] = edit["sandbox"] or None
     if edit.get("env"):
         changes["env"] = _edited_environment(settings.env, edit["env"])
     return replace(settings, **changes)

@@ -30,6 +30,7 @@ from .events import (
 )
 from .queue import Queue, fold_queue
 from .reasons import worker_end_text
+from .sandbox import SandboxLevel
 from .states import ALIVE, Activity, SessionStatus, WorkerState, next_state, next_status
 
 MAX_RESTART_TIMES = 16  # remembered of a worker
@@ -67,6 +68,8 @@ class Worker(Struct, frozen=True, kw_only=True):
     command: WorkerCommand | None = None  # what a terminal runs in place of a shell
     restarts: tuple[int, ...] = ()  # times of the last automatic restarts
     again: bool = False  # it crashed and is about to be restarted automatically
+    sandbox: SandboxLevel | None = None  # of the current run
+    sandbox_asked: SandboxLevel | None = None  # what was requested for this worker
 
     @property
     def alive(self) -> bool:
@@ -122,6 +125,7 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     settled: tuple[str, ...] = ()  # ids of answered permissions and questions, the newest last
     founder: str | None = None  # id of the agent the session was created with, until it has answered
     started_by: str | None = None  # token id of the delegate that started it
+    sandbox: SandboxLevel | None = None  # the least level of its agents
 
     @property
     def live(self) -> bool:
@@ -198,6 +202,7 @@ def _apply(snapshot: Snapshot, event: Event) -> Snapshot:
                 created_at=event.timestamp,
                 founder=fact.founder,
                 started_by=fact.started_by,
+                sandbox=fact.sandbox,
             )
         case SessionChanged() as fact:
             return replace(
@@ -279,6 +284,8 @@ def _first_run(event: Event, fact: WorkerSpawning) -> Worker:
         run=fact.run,
         cols=fact.cols,
         rows=fact.rows,
+        sandbox=fact.sandbox,
+        sandbox_asked=fact.sandbox_asked,
         created_at=event.timestamp,
         last_active_at=event.timestamp,
         activity_since=event.timestamp,
@@ -322,6 +329,8 @@ def _with_next_state(worker: Worker, event: Event) -> Worker:
                 run=fact.run,
                 cols=fact.cols,
                 rows=fact.rows,
+                sandbox=fact.sandbox,
+                sandbox_asked=fact.sandbox_asked,
                 pid=None,
                 exit_code=None,
                 signal=None,

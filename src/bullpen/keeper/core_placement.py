@@ -43,7 +43,7 @@ class CorePlacement:
             return _MAX_CHECK_SECONDS
 
     def _check(self, keeper: _SchedulerCounts, program: _SchedulerCounts, now: float) -> float:
-        """Compare the counts with those of the last check, and move if the program waits for its core."""
+        """Move if the program has waited since the last check; return the seconds until the next check."""
         then, before = self._checked_at, self._counted
         self._checked_at, self._counted = now, (keeper.times()[1], *program.times())
         if now - then > _MAX_AGE_SECONDS:

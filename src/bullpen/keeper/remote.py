@@ -299,7 +299,7 @@ class Keeper(asyncio.Protocol):
     def _send(
         self, tag: Tag, fields: str, convert: Callable[[dict[str, Any]], Result], body: bytes = b""
     ) -> asyncio.Future[Result]:
-        """Send a request whose header has these fields, written as JSON."""
+        """Send a request whose header has these fields, written as JSON; return the future of its reply."""
         future: asyncio.Future[Result] = self._loop.create_future()
         if self._transport is None:
             future.set_exception(KeeperLost(f"keeper {self.id} is gone"))

@@ -105,10 +105,15 @@ class ProtectedPlaces:
 
 def protected_places(config: Config) -> ProtectedPlaces:
     """Return the protected places of a server with these settings."""
+    return ProtectedPlaces(own_places(config), homes())
+
+
+def own_places(config: Config) -> list[Path]:
+    """Return the files and directories of Bullpen: data, configuration, and what the settings name."""
     database = config.database_url.removeprefix("sqlite:///")
     files = [database, f"{database}-wal", f"{database}-shm"] if database != config.database_url else []
     own = (config.home, config_file(os.environ).parent, config.tls_key, *map(Path, files))
-    return ProtectedPlaces((path for path in own if path is not None), homes())
+    return [path for path in own if path is not None]
 
 
 class _Index(NamedTuple):
@@ -120,7 +125,7 @@ class _Index(NamedTuple):
 
 
 class _PathSet:
-    """A set of files and directories, looked up by inode at each call, since they come and go."""
+    """A set of files and directories, which may not exist yet. Opened files are compared with it by inode."""
 
     def __init__(self, paths: Iterable[Path]) -> None:
         self._paths = tuple(map(str, paths))
@@ -143,7 +148,7 @@ class _PathSet:
         return any(inode in map(_inode, _chain(place)) for place in self._opened())
 
     def is_below(self, path: str) -> bool:
-        """Return whether a real path is one of the places or below one."""
+        """Return whether a path is one of the places or below one. It compares text: `path` has no links."""
         return any(path == place or path.startswith(f"{place}/") for place in self.real_paths)
 
     def among(self, entries: Iterable[os.stat_result]) -> frozenset[Inode]:

@@ -12,6 +12,7 @@ from ..domain.events import Draft, SessionStart
 from ..domain.ids import new_id
 from ..domain.queue import Queue
 from ..domain.records import Repository
+from ..domain.sandbox import SandboxLevel, check_delegate_level
 from ..domain.snapshot import Snapshot
 from ..log.log import SessionLog
 from ..sandbox.roots import WorkspaceRoots
@@ -38,6 +39,7 @@ class NewSession(Struct, frozen=True, kw_only=True):
     continue_conversation: bool = False
     role: str | None = None
     started_by: str | None = None
+    sandbox: SandboxLevel | None = None  # the least level of its agents
 
 
 async def create_session(
@@ -58,7 +60,7 @@ async def create_session(
         return sessions.add_new(
             await SessionLog.create(sessions.store, session_id, [Draft(start), *inherited], answer)
         )
-    agent = _add_agent(sessions.services, order, start.location_path)
+    agent = _add_agent(sessions.services, order, start)
     drafts = [Draft(replace(start, founder=agent.worker_id)), *inherited, agent]
     if order.continue_conversation:
         earlier = await _last_conversation(sessions, records, order.agent_id, start)
@@ -70,12 +72,20 @@ async def create_session(
     return session
 
 
-def _add_agent(services: WorkerServices, order: NewSession, workspace: str) -> Draft:
+def _add_agent(services: WorkerServices, order: NewSession, start: SessionStart) -> Draft:
     """Return the event that starts the requested agent."""
     worker = AddWorker(
-        worker_id=new_id(), type="agent", agent_id=order.agent_id, role=order.role, workspace=workspace
+        worker_id=new_id(),
+        type="agent",
+        agent_id=order.agent_id,
+        role=order.role,
+        workspace=start.location_path,
     )
-    return commands.add_worker(Snapshot(id=""), complete_order(worker, services))
+    session = Snapshot(id="", repo_id=start.repo_id, sandbox=start.sandbox)
+    (spawning,) = services.sandbox.with_levels(
+        session, [commands.add_worker(session, complete_order(worker, services))]
+    )
+    return spawning
 
 
 async def _last_conversation(
@@ -118,6 +128,8 @@ def _plan_start(
     """Return the first event of the session. Raise Invalid if type, repository and directory do not fit."""
     kind = order.type or ("worktree" if order.repo_id else "quick")
     commands.check_last_disconnect(order.on_last_disconnect)
+    if order.started_by:
+        check_delegate_level(order.sandbox)
     match kind:
         case "worktree":
             if repository is None:
@@ -142,6 +154,7 @@ def _plan_start(
         worktree_id=order.worktree_id,
         on_last_disconnect=order.on_last_disconnect,
         started_by=order.started_by,
+        sandbox=order.sandbox,
     )
 
 

@@ -152,10 +152,15 @@ class PromptDelivery:
 
     async def _commit(self, decide: Callable[[Snapshot], Change]) -> CommittedChange:
         """Apply a change; hold an agent slot meanwhile if it may start an agent."""
+
+        def in_sandbox(snapshot: Snapshot) -> Change:
+            change = decide(snapshot)
+            return replace(change, drafts=self._services.sandbox.with_levels(snapshot, change.drafts))
+
         if any(worker.type == "agent" and worker.alive for worker in self._log.snapshot.workers.values()):
-            return await self._log.change(decide)
+            return await self._log.change(in_sandbox)
         with self._slots.hold(self._log.id):
-            return await self._log.change(decide)
+            return await self._log.change(in_sandbox)
 
     def _decide(
         self, snapshot: Snapshot, order: Prompt, inputs: PromptInputs

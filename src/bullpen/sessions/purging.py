@@ -45,11 +45,12 @@ class SessionPurger:
                 return
 
     async def _delete(self, session_id: str, worker_ids: Collection[str]) -> bool:
-        """Delete recordings, images, spools and then rows; return False if that must be tried again."""
+        """Delete the files of a session, then its rows; return False if that must be tried again."""
         services = self._services
         try:
             await asyncio.to_thread(services.recordings.remove, session_id)
             await asyncio.to_thread(services.images.remove_all, session_id)
+            await asyncio.to_thread(services.sandbox.planner.remove_temporary_directory, session_id)
             for worker_id in worker_ids:
                 await services.remove_files(worker_id)
             await self._store.purge(session_id)

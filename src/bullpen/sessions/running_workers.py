@@ -90,13 +90,16 @@ class RunningWorkers:
         )
 
     async def _watch(self, worker: Worker, running: WorkerRun) -> None:
-        """Run a worker to its end. If its code raises, record the failure; other workers are not affected."""
+        """Run a worker to its end, then start it again if it is an agent that crashed.
+
+        If its code raises, record the failure; other workers are not affected.
+        """
         try:
             await self._run_with_retries(worker, running)
             self._log_failure(worker)
             if self._log.snapshot.worker(worker.id).again:
                 log.info("a crashed agent is started again", worker=worker.id, session=self._log.id)
-                await self._log.change(lambda snapshot: _restart_crashed(snapshot, worker), patient=True)
+                await self._log.change(lambda snapshot: self._restart_crashed(snapshot, worker), patient=True)
         except NotFound as error:
             log.info("worker left alone", worker=worker.id, session=self._log.id, reason=str(error))
         except Exception as error:
@@ -165,6 +168,14 @@ class RunningWorkers:
             log.error("worker would not stop", session=self._log.id, worker=worker_id, exc_info=error)
         await asyncio.wait([run_task])
 
+    def _restart_crashed(self, snapshot: Snapshot, worker: Worker) -> Change:
+        """Restart a crashed agent, unless the session or the worker changed meanwhile."""
+        now = snapshot.worker(worker.id)
+        if now.run != worker.run or not now.again or snapshot.status is not SessionStatus.ACTIVE:
+            return Change()  # restarted, ended or purged meanwhile
+        restart = commands.restart_worker(snapshot, worker.id, automatic=True)
+        return Change(drafts=self._services.sandbox.with_levels(snapshot, [restart]))
+
 
 def _record_failure(snapshot: Snapshot, worker: Worker, reason: str) -> Change:
     """Record that a worker failed, unless it ended or was restarted meanwhile."""
@@ -177,11 +188,3 @@ def _record_failure(snapshot: Snapshot, worker: Worker, reason: str) -> Change:
     change = ConversationChange(snapshot, now.id)
     change.fail_run(fact, may_fail_session=False)
     return change.build()
-
-
-def _restart_crashed(snapshot: Snapshot, worker: Worker) -> Change:
-    """Restart a crashed agent, unless the session or the worker changed meanwhile."""
-    now = snapshot.worker(worker.id)
-    if now.run != worker.run or not now.again or snapshot.status is not SessionStatus.ACTIVE:
-        return Change()  # restarted, ended or purged meanwhile
-    return Change(drafts=[commands.restart_worker(snapshot, worker.id, automatic=True)])

@@ -199,7 +199,10 @@ class Session:
         await self._commit_drafts(commands.reopen_session, answer)
 
     async def wait_until_stopped(self, worker_ids: Sequence[str] | None = None) -> None:
-        """Wait until the processes of these workers (default: all) have ended; their end must be stored."""
+        """Wait until the processes of these workers (default: all) have ended.
+
+        Call it only after the events that terminate the workers are stored: it also stops the processes.
+        """
         await self._running.stop(worker_ids)
 
     async def edit(self, title: str | None, on_last_disconnect: str | None) -> None:
@@ -409,7 +412,12 @@ class Session:
         self, decide: Callable[[Snapshot], Sequence[Draft]], answer: PendingAnswer[Snapshot] | None = None
     ) -> CommittedChange:
         """Store the events that `decide` returns."""
-        return await self.log.change(lambda snapshot: Change(drafts=decide(snapshot), answer=answer))
+        sandbox = self._services.sandbox
+
+        def in_sandbox(snapshot: Snapshot) -> Change:
+            return Change(drafts=sandbox.with_levels(snapshot, decide(snapshot)), answer=answer)
+
+        return await self.log.change(in_sandbox)
 
     async def _commit_end(
         self, decide: Callable[[Snapshot], Sequence[Draft]], answer: PendingAnswer[Snapshot] | None = None

@@ -1,13 +1,14 @@
 """Titles of queued messages: from the title command of the agent if it has one, else from the text."""
 
 import asyncio
+import os
 import tempfile
 
 import structlog
 
 from .. import clock
 from ..domain.agents import fill_placeholders
-from ..domain.errors import NotFound, Unavailable
+from ..domain.errors import Conflict, NotFound, Unavailable
 from ..domain.events import Draft
 from ..domain.prompts import item_addressee, sendable_items
 from ..domain.queue import QueueItem, QueueTitled, default_title, needs_title
@@ -16,6 +17,7 @@ from ..domain.states import SessionStatus
 from ..domain.titles import clean_title, is_short_enough_for_title
 from ..git.process import run_process
 from ..log.log import Change, SessionLog
+from ..sandbox.command import sandboxed_command
 from ..workers.worker_services import WorkerServices
 from .tasks import BackgroundTasks
 
@@ -77,14 +79,19 @@ class QueueTitling:
         worker = item_addressee(self._log.snapshot, item)
         if worker is None or worker.agent_id is None:
             return ""
-        env = self._services.agents.environment(self._services.agents.get(worker.agent_id))
+        definition = self._services.agents.get(worker.agent_id)
+        env, sandbox = self._services.agents.environment(definition), self._services.sandbox
+        level = sandbox.level(self._log.snapshot, worker)
         argv = fill_placeholders(command, prompt=TITLE_PROMPT + item.message[:MAX_MESSAGE_CHARACTERS])
         try:
             with tempfile.TemporaryDirectory(prefix="bullpen-title-") as empty_directory:
+                directory = await asyncio.to_thread(os.path.realpath, empty_directory)
+                profile = sandbox.planner.plan(level, self._log.id, directory, env, definition)
+                inside = await sandboxed_command(profile, argv, env, directory)
                 ended = await run_process(
-                    argv, env=env, cwd=empty_directory, timeout=TIMEOUT_SECONDS, limit=MAX_OUTPUT_BYTES
+                    inside, env=env, cwd=directory, timeout=TIMEOUT_SECONDS, limit=MAX_OUTPUT_BYTES
                 )
-        except (TimeoutError, OSError, ValueError) as error:
+        except (TimeoutError, OSError, ValueError, Conflict) as error:
             reason = str(error) or "it took too long"
             log.info("an agent gave no title", session=self._log.id, reason=reason)
             return ""

@@ -9,13 +9,15 @@ from ..domain.errors import Conflict, NotFound
 from ..git.git_directories import GitDirectories
 from ..git.process import run_process
 from ..git.worktree_includes import FILE, included_files, parse_patterns
+from ..sandbox.command import sandboxed_command
 from ..sandbox.copying import copy_file
 from ..sandbox.files import WorkspaceFiles
+from ..sandbox.profile import Profile
 
 COMMAND_TIMEOUT_SECONDS = 1800.0
 MAX_ERROR_OUTPUT_BYTES = 16 << 10  # of the end of the output
 MAX_COPIED_BYTES = 1 << 30
-_RUN_WITH_OUTPUT_FILE = 'exec >"$0" 2>&1; exec /bin/sh -c "$1"'
+_RUN_WITH_OUTPUT_FILE = 'exec >"$0" 2>&1; exec "$@"'
 
 
 async def copy_included(source: WorkspaceFiles, repository: GitDirectories, work_tree: Path) -> list[str]:
@@ -47,14 +49,15 @@ def _size(path: str) -> int:
 
 
 async def run_command(
-    kind: str, command: str, work_tree: Path, env: Mapping[str, str], output_file: Path
+    kind: str, command: str, work_tree: Path, env: Mapping[str, str], output_file: Path, sandbox: Profile
 ) -> None:
-    """Run the setup or cleanup command of a repository in a worktree; write its output to `output_file`.
+    """Run the setup or cleanup command of a repository in its sandbox; write its output to `output_file`.
 
     Raise Conflict with the end of the output if it fails or takes too long.
     """
     await asyncio.to_thread(_prepare_file, output_file)
-    argv = ["/bin/sh", "-c", _RUN_WITH_OUTPUT_FILE, str(output_file), command]
+    inside = await sandboxed_command(sandbox, ["/bin/sh", "-c", command], env, str(work_tree))
+    argv = ["/bin/sh", "-c", _RUN_WITH_OUTPUT_FILE, str(output_file), *inside]
     try:
         ended = await run_process(
             argv, env=env, cwd=str(work_tree), timeout=COMMAND_TIMEOUT_SECONDS, limit=1024

@@ -336,7 +336,10 @@ class RepositoryWorktrees:
             self._report_progress(repository.id, path.name, f"running the {kind} command")
             record = self._logs / repository.id / f"{path.name}.{kind}.log"
             environment = _environment(settings, repository, path) | marker_variables(marker)
-            await run_command(kind, command, path, environment, record)
+            sandbox = self._sessions.services.sandbox
+            level = sandbox.repository_level(repository.id)
+            profile = sandbox.planner.plan(level, repository.id, str(_real_path(path)), environment)
+            await run_command(kind, command, path, environment, record, profile)
 
     def _report_progress(self, repo_id: str, name: str, line: str) -> None:
         """Show a line as the progress of a worktree that is being created."""

@@ -57,7 +57,7 @@ class allow(RouteScope):
 
 
 def _check_guest(principal: Principal, connection: HTTPConnection, guests_allowed: bool) -> None:
-    """Raise Forbidden unless the caller of a share link reads the session of this link."""
+    """Raise Forbidden if a guest does anything but read the session of its share link."""
     if not guests_allowed or connection.path_params.get("session_id") != principal.session_id:
         raise Forbidden("this link opens one session only")
     if connection.scope["type"] == "http" and connection.scope["method"] not in ("GET", "HEAD"):

@@ -91,6 +91,7 @@ def session_json(snapshot: Snapshot) -> dict[str, Any]:
         "locationPath": snapshot.location_path,
         "onLastDisconnect": snapshot.on_last_disconnect,
         "startedBy": snapshot.started_by,
+        "sandbox": snapshot.sandbox,
         "createdAt": iso_time(snapshot.created_at),
         "updatedAt": iso_time(snapshot.updated_at),
         "lastSeq": snapshot.last_seq,
@@ -131,6 +132,7 @@ def worker_json(worker: Worker, session_id: str) -> dict[str, Any]:
         "exitCode": worker.exit_code,
         "signal": worker.signal,
         "error": worker.error,
+        "sandbox": worker.sandbox,
         "createdAt": iso_time(worker.created_at),
         "lastActiveAt": iso_time(worker.last_active_at),
     }

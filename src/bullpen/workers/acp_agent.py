@@ -20,7 +20,7 @@ from ..log.log import Change, SessionLog
 from . import acp_terminals
 from .agent_reader import AgentReader
 from .agent_run import AgentRun
-from .children import ChildEnd, ChildHandle, ChildSpec
+from .children import ChildEnd, ChildHandle, ChildSpec, program_end
 from .conversation_change import ConversationChange
 from .outbox_sender import OutboxSender
 from .restarts import plan_restart
@@ -64,7 +64,7 @@ class AcpAgent:
             await reader.run()
             for task in background:
                 task.cancel()
-        await self._record_end(reader, await asyncio.shield(child.ended))
+        await self._record_end(reader, program_end(await asyncio.shield(child.ended), self.worker))
         await self._end_and_forget(child)
 
     async def stop(self) -> None:
@@ -116,9 +116,9 @@ class AcpAgent:
         credentials = self._services.worker_credentials(self.worker.id, self.worker.run)
         base = agents.environment(definition)
         environment = self._services.environment(self.worker, repo_id, base, credentials)
-        spec = ChildSpec(
-            agents.command(definition), environment, self._services.working_directory(self.worker), tty=False
-        )
+        directory = self._services.working_directory(self.worker)
+        sandbox = self._services.sandbox.profile(self._run.log.snapshot, self.worker, environment, directory)
+        spec = ChildSpec(agents.command(definition), environment, directory, sandbox, tty=False)
         log.info("starting an agent", agent=definition.id, worker=self.worker.id, cwd=self.worker.workspace)
         recording = self._services.recording(self.worker.id, self.worker.run)
         return await self._services.children.spawn(self.worker.id, self.worker.run, spec, recording)

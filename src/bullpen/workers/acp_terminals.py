@@ -7,11 +7,13 @@ request in the agent's output, so a request that is read twice adds one terminal
 import uuid
 from typing import Any
 
+from msgspec.structs import replace
+
 from ..domain import commands
 from ..domain.commands import AddWorker
 from ..domain.conversation_state import PendingAgentRequest
 from ..domain.errors import BullpenError, Conflict, Invalid, NotFound
-from ..domain.events import Draft, WorkerCommand, WorkerTerminated
+from ..domain.events import Draft, WorkerCommand, WorkerSpawning, WorkerTerminated
 from ..domain.snapshot import Worker
 from ..domain.states import WorkerState
 from ..sandbox.root_rules import directory_below
@@ -97,7 +99,7 @@ def _create(change: ConversationChange, task: AgentTask) -> str:
         name=commands.command_name(argv),
         workspace=str(directory_below(agent.workspace, str(params.get("cwd") or agent.workspace))),
     )
-    spawning = commands.add_worker(change.snapshot, order)
+    spawning = _in_sandbox_of(agent, commands.add_worker(change.snapshot, order))
     limit = params.get("outputByteLimit")
     fact = WorkerCommand(
         argv=argv,
@@ -107,6 +109,13 @@ def _create(change: ConversationChange, task: AgentTask) -> str:
     )
     change.record_drafts([spawning, Draft(fact, spawning.worker_id, spawning.role)])
     return order.worker_id
+
+
+def _in_sandbox_of(agent: Worker, spawning: Draft) -> Draft:
+    """Return the start of a terminal with the sandbox level of its agent."""
+    assert isinstance(spawning.fact, WorkerSpawning)
+    level = agent.sandbox or "open"  # the agent was started by a server without sandboxes
+    return replace(spawning, fact=replace(spawning.fact, sandbox=level))
 
 
 def _terminal(change: ConversationChange, task: AgentTask) -> Worker:

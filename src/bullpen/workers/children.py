@@ -18,10 +18,13 @@ import structlog
 
 from ..domain.errors import BullpenError, Conflict, RemoteFault, Unavailable
 from ..domain.failures import FAILURES, explain
+from ..domain.snapshot import Worker
 from ..intervals import intervals
 from ..keeper.client import ChildKey, ExitRecord, Keeper, KeeperFault, KeeperLost, Keepers
 from ..keeper.marker import find_marked, marker
 from ..log.recording import Recording
+from ..sandbox.command import sandboxed_command
+from ..sandbox.profile import Profile
 
 log = structlog.get_logger()
 T = TypeVar("T")
@@ -29,6 +32,7 @@ T = TypeVar("T")
 SCREEN_WRITER = "screen"  # writer name of the terminal emulator
 ACP_WRITER = "acp"  # writer name of the ACP worker
 RETRY_SECONDS = 0.1  # until a request that the keeper could not perform is sent again
+_SIGNAL_BASE = 128  # added to a signal's number in an exit code
 _MAX_SEARCHES = 3  # for processes that a child left behind
 
 
@@ -41,11 +45,12 @@ class ChildEnd(NamedTuple):
 
 
 class ChildSpec(NamedTuple):
-    """The program, environment, directory and terminal of a child that is to be started."""
+    """The program, environment, directory, sandbox and terminal of a child that is to be started."""
 
     argv: Sequence[str]
     env: Mapping[str, str]
     cwd: str
+    sandbox: Profile
     cols: int = 80
     rows: int = 24
     tty: bool = True
@@ -224,8 +229,10 @@ class ChildHandles:
     async def spawn(self, worker_id: str, run: int, spec: ChildSpec, recording: Recording) -> ChildHandle:
         """Start the child of a run, or return it if it was started before.
 
-        Earlier runs of the worker are ended first: two agents would work in one conversation.
+        Earlier runs of the worker are ended first: two agents would work in one conversation. This is the
+        only place where a command is wrapped for a keeper, so that older keepers can run it too.
         """
+        argv = await sandboxed_command(spec.sandbox, spec.argv, spec.env, spec.cwd)
         for earlier in self._earlier_runs(worker_id, run):
             await self.end_and_forget(earlier)
         keeper = await _translate_errors(self._keepers.accepting_keeper())
@@ -237,7 +244,7 @@ class ChildHandles:
                     worker_id,
                     run,
                     nonce=f"{worker_id}.{run}",
-                    argv=spec.argv,
+                    argv=argv,
                     env=dict(spec.env),
                     cwd=spec.cwd,
                     tty=spec.tty,
@@ -257,7 +264,7 @@ class ChildHandles:
         await _translate_errors(keeper.remove_spools(worker_id))
 
     def forget(self, child: ChildHandle) -> None:
-        """Drop a child that has ended, and close its recording."""
+        """Drop the handle of a child that has ended, and close its recording. The keeper is not told."""
         self._children.pop((child.worker_id, child.run), None)
         child.recording.close()
 
@@ -332,6 +339,14 @@ def end_marked(home_id: str, keys: Collection[ChildKey]) -> None:
                 os.kill(pid, signal.SIGKILL)
         if not left:
             break
+
+
+def program_end(ended: ChildEnd, worker: Worker) -> ChildEnd:
+    """Return how the program of a run ended: the sandbox reports the signal n as exit code 128 + n."""
+    is_signal = ended.code is not None and _SIGNAL_BASE < ended.code <= _SIGNAL_BASE + signal.SIGRTMAX
+    if worker.sandbox in (None, "open") or not is_signal:
+        return ended
+    return ChildEnd(None, _signal_name((ended.code or 0) - _SIGNAL_BASE))
 
 
 def _ignore_result(request: asyncio.Future[T]) -> None:

@@ -17,4 +17,4 @@ class CommandTerminal(TerminalWorker):
         base = {**user_environment(), **agent_variables}
         environment = self._services.environment(self.worker, self._log.snapshot.repo_id, base, command.env)
         directory = self._services.working_directory(self.worker)
-        return ChildSpec(command.argv, environment, directory, self.worker.cols, self.worker.rows)
+        return self._spec(command.argv, environment, directory)

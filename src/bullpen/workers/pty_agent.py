@@ -75,9 +75,7 @@ class PtyAgent(TerminalWorker):
         environment = self._services.environment(worker, self._log.snapshot.repo_id, base, more)
         log.info("starting an agent in a terminal", agent=definition.id, worker=worker.id)
         argv = fill_placeholders(command, sessionId=session_id)
-        return ChildSpec(
-            argv, environment, self._services.working_directory(worker), worker.cols, worker.rows
-        )
+        return self._spec(argv, environment, self._services.working_directory(worker))
 
     def _continues(self, definition: AgentDefinition) -> bool:
         """Return whether the agent can continue its last conversation."""

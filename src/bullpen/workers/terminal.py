@@ -7,7 +7,7 @@ themselves.
 import asyncio
 import os
 import pwd
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -18,7 +18,7 @@ from ..domain.snapshot import Snapshot, Worker
 from ..domain.states import WorkerState
 from ..log.log import Change, SessionLog
 from ..log.recording import Recording
-from .children import ChildEnd, ChildHandle, ChildSpec
+from .children import ChildEnd, ChildHandle, ChildSpec, program_end
 from .query_scanner import FLOOD_BYTES, QueryScanner
 from .screen import QueryReply, ScreenHistory
 from .window import TerminalWindow, WindowSize
@@ -72,7 +72,7 @@ class TerminalWorker:
             return
         async with asyncio.TaskGroup() as tasks:
             background = [tasks.create_task(each) for each in self._background_tasks(child)]
-            ended = await asyncio.shield(child.ended)
+            ended = program_end(await asyncio.shield(child.ended), self.worker)
             for task in background:
                 task.cancel()
         await self._record(self._end_fact(ended), WorkerState.ACTIVE)
@@ -191,7 +191,12 @@ class TerminalWorker:
         shell = os.environ.get("SHELL") or pwd.getpwuid(os.getuid()).pw_shell or "/bin/sh"
         environment = self._services.environment(self.worker, self._log.snapshot.repo_id, user_environment())
         directory = self._services.working_directory(self.worker)
-        return ChildSpec([shell], environment, directory, self.worker.cols, self.worker.rows)
+        return self._spec([shell], environment, directory)
+
+    def _spec(self, argv: Sequence[str], environment: Mapping[str, str], directory: str) -> ChildSpec:
+        """Return how to start a program in this terminal, in the sandbox of this run."""
+        sandbox = self._services.sandbox.profile(self._log.snapshot, self.worker, environment, directory)
+        return ChildSpec(argv, environment, directory, sandbox, self.worker.cols, self.worker.rows)
 
     def _end_fact(self, ended: ChildEnd) -> Fact:
         """Return the fact that records how the program ended."""

@@ -24,6 +24,7 @@ from ..sandbox.roots import WorkspaceRoots
 from ..store.events import EventStore
 from .children import ChildHandles
 from .images import Images
+from .run_sandbox import RunSandbox
 from .screens import Screens
 
 log = structlog.get_logger()
@@ -79,6 +80,7 @@ class WorkerServices:
         self.images = Images(config.home / "images")
         self.recordings = RecordingStore(config.home / "recordings")
         self.repositories: dict[str, RepositorySettings] = {}  # by id, as stored
+        self.sandbox = RunSandbox(self)
         self.rules: tuple[Rule, ...] = config.rules  # the rules in force for automatic answers
 
     def environment(

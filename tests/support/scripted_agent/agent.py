@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import uuid
 from typing import Any
 
 from .connection import AgentConnection, Cancelled, RpcError, Turn
@@ -84,7 +85,7 @@ class ScriptedAgent:
             case "initialize":
                 self._connection.answer(turn, INITIALIZE_RESULT | self._behavior.initialize)
             case "session/new":
-                self._open_session(f"scripted-{os.getpid()}", params)
+                self._open_session(f"scripted-{uuid.uuid4()}", params)
                 await self._steps.perform(read_steps(self._behavior.early), turn)
                 self._connection.answer(
                     turn, {"sessionId": self._connection.session_id} | self._behavior.session

@@ -9,21 +9,24 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from support.process_identity import process_identity
+
 MAX_LINE_BYTES = 1 << 20  # a longer line is recorded by size and hash
 
 
 class Journal:
-    """Lines of JSON: `{t, pid, dir: in|out|note, line}`; a very long line has `size` and `sha256` instead.
+    """Lines of JSON: `{t, process, dir: in|out|note, line}`; a long line has `size` and `sha256` instead.
 
     `before` has the records of earlier processes with this journal.
     """
 
     def __init__(self, path: Path) -> None:
+        self._process = process_identity()
         self.before = list(read_journal(path))
         self._fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
 
     def write(self, direction: str, line: bytes) -> None:
-        record: dict[str, Any] = {"t": time.time(), "pid": os.getpid(), "dir": direction}
+        record: dict[str, Any] = {"t": time.time(), "process": self._process, "dir": direction}
         if len(line) > MAX_LINE_BYTES:
             record |= {"size": len(line), "sha256": hashlib.sha256(line).hexdigest()}
         else:

@@ -51,6 +51,7 @@ export class Connection {
     return this.#status === 'open'
   }
 
+  /** Send a message as JSON; without an open socket it is dropped. */
   send(message: object): void {
     if (this.isOpen) this.#socket?.send(JSON.stringify(message))
   }
@@ -71,6 +72,7 @@ export class Connection {
     this.#setStatus('closed')
   }
 
+  /** Authenticate the page on the new socket, then report that it is open. */
   #opened(socket: WebSocket): void {
     clearTimeout(this.#timer)
     this.#noteActivity()
@@ -79,6 +81,7 @@ export class Connection {
     this.#handlers.opened()
   }
 
+  /** Pass on a message. The first one after a loss shows that the server is back, so other waiting connections try at once. */
   #received(data: string | ArrayBuffer): void {
     const isBack = this.#attempt > 0
     this.#attempt = 0 // not in #opened: the pauses must grow if a server accepts and closes immediately
@@ -116,6 +119,7 @@ export class Connection {
     socket.close()
   }
 
+  /** Set and report the status; waiting connections are kept in a list, so that one that succeeds can wake the others. */
   #setStatus(status: Status, closeCode?: number): void {
     this.#status = status
     if (status === 'waiting') waiting.add(this)

@@ -300,6 +300,7 @@ export interface SessionStart {
   onLastDisconnect?: string
   founder?: string | null
   startedBy?: string | null
+  sandbox?: 'open' | 'sealed' | 'workspace' | null
 }
 
 export interface ToolCall {
@@ -391,6 +392,8 @@ export interface WorkerSpawning {
   cols?: number
   rows?: number
   automatic?: boolean
+  sandbox?: 'open' | 'sealed' | 'workspace' | null
+  sandboxAsked?: 'open' | 'sealed' | 'workspace' | null
 }
 
 export interface WorkerTerminated {

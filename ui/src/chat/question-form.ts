@@ -33,6 +33,7 @@ export function answersOf(fields: readonly Field[], answer: unknown): { name: st
   return fields.filter(({ name }) => Object.hasOwn(answers, name)).map(({ name, label }) => ({ name, label, text: answerText(answers[name]) }))
 }
 
+/** Return an answer of the user as text. */
 function answerText(value: unknown): string {
   if (typeof value === 'boolean') return value ? 'yes' : 'no'
   return typeof value === 'string' ? value : JSON.stringify(value)
@@ -51,6 +52,7 @@ export function contentOf(fields: Field[], values: Values): Record<string, unkno
   return Object.fromEntries(all.filter(({ value }) => value !== '').map(({ field, value }) => [field.name, valueOf(field, value)]))
 }
 
+/** Return the value to send for what the user entered in a field. */
 function valueOf(field: Field, value: string | boolean): unknown {
   if (field.kind === 'choice') return field.choices.find((choice) => String(choice) === value)
   return field.kind === 'number' ? Number(value) : value

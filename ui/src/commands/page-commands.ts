@@ -148,6 +148,7 @@ function goToWorkers({ page, layouts }: App): Command[] {
   }))
 }
 
+/** Return a command for each kind of terminal and agent that can be started in the shown session. */
 function startCommands(app: App): Command[] {
   const { session } = app.page
   if (session?.status !== 'active') return []
@@ -160,6 +161,7 @@ function activeSessions(page: App['page']): App['page']['sessions'] {
   return sortedByNeed(page.sessions.filter((session) => session.status === 'active'), (session) => page.attention(session).need)
 }
 
+/** Show another session that asks, has failed or has finished, the most urgent first. */
 function goToNextWaiting(page: App['page']): void {
   const waiting = activeSessions(page).filter((session) => ['asking', 'error', 'done'].includes(page.attention(session).need))
   const next = waiting.find((session) => session.id !== page.session?.id)

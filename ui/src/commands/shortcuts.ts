@@ -36,6 +36,7 @@ export function isChosen(commandId: string): boolean {
   return commandId in chosen.value
 }
 
+/** Store the shortcut that the user chose for a command; null removes its shortcut. */
 export function chooseKeys(commandId: string, keys: string | null): void {
   chosen.value = { ...chosen.value, [commandId]: keys }
 }

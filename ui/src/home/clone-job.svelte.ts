@@ -22,6 +22,7 @@ export class CloneJob {
     if (this.#id.value) void this.#poll()
   }
 
+  /** Start a clone of `url` into the directory `into`, and follow its progress. */
   async start(url: string, into: string): Promise<void> {
     this.problem = undefined
     const clone = await rest.clone(url, into)
@@ -51,6 +52,7 @@ export class CloneJob {
     }
   }
 
+  /** Show a report of the server: go on polling, show the failure, or call `ondone` with the new repository. */
   async #show(clone: Clone): Promise<void> {
     if (clone.state === 'running') {
       this.running = clone

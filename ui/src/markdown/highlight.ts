@@ -26,6 +26,7 @@ async function colourQueue(): Promise<void> {
   running = false
 }
 
+/** Replace the text of a code block by coloured pieces, unless it is long, has an unknown language or is already coloured. */
 async function colour(figure: HTMLElement): Promise<void> {
   const code = figure.querySelector('code')
   const language = languageOf(figure.dataset.language ?? '')

@@ -33,6 +33,7 @@ class TreeBuilder {
   readonly blocks: Block[] = []
   readonly #open: { token: Token; children: Node[] }[] = []
 
+  /** Add the next token of the parser to the tree: it opens or closes an element, or is a leaf. */
   take(token: Token): void {
     if (token.type === 'inline') return this.#takeAll(token.children ?? [])
     if (token.hidden) return // the paragraph of a tight list
@@ -57,6 +58,7 @@ class TreeBuilder {
   }
 }
 
+/** Return the node of a token with children; elements and links that are not allowed become text. */
 function containerNode(token: Token, children: Node[]): Node {
   if (token.type === 'link_open') return linkOrText(attribute(token, 'href'), children)
   if (token.tag === 'table') return element('div', { class: 'table' }, [element('table', {}, children)])
@@ -64,6 +66,7 @@ function containerNode(token: Token, children: Node[]): Node {
   return TAGS.has(token.tag) ? element(token.tag, attributes(token), children) : element('span', {}, children)
 }
 
+/** Return the node of a token without children. An image becomes a link to it. */
 function leafNode(token: Token): Node {
   switch (token.type) {
     case 'text':
@@ -98,6 +101,7 @@ function linkOrText(href: string, children: Node[]): Element {
   return element('a', { href, title: href, rel: 'noopener noreferrer nofollow', target: '_blank' }, children)
 }
 
+/** Return the attributes that are kept: the start of a numbered list and the alignment of a table cell. */
 function attributes(token: Token): Record<string, string> {
   const start = token.tag === 'ol' ? attribute(token, 'start') : ''
   if (start) return { start: String(Number(start) || 1) }

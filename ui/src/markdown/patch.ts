@@ -17,6 +17,7 @@ export function createNode(node: TreeNode): globalThis.Node {
   return created
 }
 
+/** Make one DOM node, which shows `before`, show `next`. */
 function patchNode(existing: ChildNode, before: TreeNode, next: TreeNode): void {
   if (before === next) return
   if (typeof before === 'string' && typeof next === 'string') return patchText(existing as Text, before, next)
@@ -25,6 +26,7 @@ function patchNode(existing: ChildNode, before: TreeNode, next: TreeNode): void 
   existing.replaceWith(createNode(next))
 }
 
+/** Change a text node; at its end if the text only grew. */
 function patchText(existing: Text, before: string, next: string): void {
   if (next.startsWith(before)) existing.appendData(next.slice(before.length))
   else existing.data = next

@@ -46,6 +46,7 @@ export class Replay {
     this.#sessionId = sessionId
   }
 
+  /** Load the timeline and go to a time, by default the first one with visible content. */
   async open(at?: number): Promise<void> {
     try {
       this.timeline = untilLastOutput(await rest.timeline(this.#sessionId))
@@ -157,6 +158,7 @@ export class Replay {
     return (this.#range = { from: after + 1, to: events.at(-1)?.seq ?? seq, events, changes: lastChanges(before.events) })
   }
 
+  /** Show an error of the server and pause; any other error is raised. */
   #failed(error: unknown): void {
     if (!(error instanceof ApiError)) throw error
     this.problem = error.message

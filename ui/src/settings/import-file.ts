@@ -11,18 +11,21 @@ export async function importFile(file: File): Promise<Imported> {
   return file.name.toLowerCase().endsWith('.json') ? importEntries(file) : importRecording(file)
 }
 
+/** Import the list in a sessions.json; raise an ApiError if the file has none. */
 async function importEntries(file: File): Promise<Imported> {
   const entries = parse(await file.text())
   if (!Array.isArray(entries)) throw invalid(`${file.name} is not a sessions.json: it does not contain a list of sessions.`)
   return rest.importSessions(entries)
 }
 
+/** Upload an exported recording under the id in its metadata; raise an ApiError if the file has none. */
 async function importRecording(file: File): Promise<Imported> {
   const metadata = parse((await readZipMember(file, METADATA)) ?? '') as { id?: unknown } | undefined
   if (typeof metadata?.id !== 'string') throw invalid(`${file.name} is not a recording that Bullpen exported.`)
   return rest.importRecording(metadata.id, file)
 }
 
+/** Return the value of a JSON text, or undefined if it is not JSON. */
 function parse(text: string): unknown {
   try {
     return JSON.parse(text)

@@ -31,6 +31,7 @@ async function readFromDirectory(file: Blob, directory: DataView, name: string):
   return undefined
 }
 
+/** Return the text of a member; undefined if it is too large or compressed in another way. */
 async function readMember(file: Blob, { method, size, offset }: { method: number; size: number; offset: number }): Promise<string | undefined> {
   if (size > MAX_MEMBER_BYTES || (method !== STORED && method !== DEFLATED)) return undefined
   const header = await view(file, offset, offset + 30)
@@ -39,6 +40,7 @@ async function readMember(file: Blob, { method, size, offset }: { method: number
   return method === STORED ? content.text() : new Response(content.stream().pipeThrough(new DecompressionStream('deflate-raw'))).text()
 }
 
+/** Return the bytes of a part of a file. */
 async function view(file: Blob, from: number, to: number): Promise<DataView> {
   return new DataView(await file.slice(from, to).arrayBuffer())
 }

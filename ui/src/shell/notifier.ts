@@ -55,6 +55,7 @@ export class Notifier {
     this.#notify(item)
   }
 
+  /** Return the milliseconds until the session may notify again; 0 or less if it may now. */
   #pauseLeft(sessionId: string): number {
     const last = this.#notifiedAt.get(sessionId)
     return last === undefined ? 0 : last + SESSION_PAUSE_MS - Date.now()

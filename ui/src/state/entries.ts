@@ -189,6 +189,7 @@ function withTurnEnd(entries: Entries, event: SessionEvent): Entries {
   return stopReason === 'end_turn' ? entries : note(entries, event, stopReasonText(text(stopReason)))
 }
 
+/** Append a note, a short message about what happened; `bad` marks a failure. */
 function note(entries: Entries, event: SessionEvent, message: string, bad = false): Entries {
   return appendNote(entries, { ...entryBase(event), kind: 'note', text: message, bad })
 }

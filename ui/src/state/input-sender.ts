@@ -22,6 +22,7 @@ export class InputSender {
     this.#connection = connection
   }
 
+  /** Number what was typed, keep it until it is acknowledged, and send it. */
   type(data: string): void {
     this.#unacknowledged.push(data)
     this.#flush()

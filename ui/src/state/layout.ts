@@ -103,13 +103,14 @@ export function resize(layout: Layout, path: readonly number[], sizes: number[])
   return { ...layout, root: withSizes(layout.root, path, sizes) }
 }
 
+/** Set the sizes of the split that a path of child numbers leads to. */
 function withSizes(node: Node, [first, ...rest]: readonly number[], sizes: number[]): Node {
   if (node.kind === 'pane') return node
   if (first === undefined) return { ...node, sizes }
   return { ...node, children: node.children.map((child, n) => (n === first ? withSizes(child, rest, sizes) : child)) }
 }
 
-/** Add a tab to the focused pane. */
+/** Add a tab to the focused pane; it is shown only if the pane shows no other one. */
 function addTab(layout: Layout, workerId: string): Layout {
   return change(layout, focusedPane(layout).id, (pane) => ({ ...pane, tabs: [...pane.tabs, workerId], active: pane.active ?? workerId }))
 }
@@ -121,12 +122,14 @@ function withoutTab(layout: Layout, workerId: string, keep?: number): Layout {
   return withValidFocus({ ...layout, root: empty && panes(root).length > 1 ? remove(root, empty.id) : root })
 }
 
+/** Remove a tab; if it was shown, show the one after it, else the one before it. */
 function removeTab(pane: Pane, workerId: string): Pane {
   const at = pane.tabs.indexOf(workerId)
   const tabs = pane.tabs.filter((id) => id !== workerId)
   return { ...pane, tabs, active: pane.active === workerId ? (tabs[at] ?? tabs[at - 1]) : pane.active }
 }
 
+/** Show a tab in a pane, before another one or at the end. */
 function insertTab(pane: Pane, workerId: string, before?: string): Pane {
   const rest = pane.tabs.filter((id) => id !== workerId)
   const at = before === undefined ? rest.length : rest.indexOf(before)
@@ -145,6 +148,7 @@ function mapPanes(node: Node, update: (pane: Pane) => Pane): Node {
   return node.kind === 'pane' ? update(node) : { ...node, children: node.children.map((child) => mapPanes(child, update)) }
 }
 
+/** Replace the pane with this id. */
 function replace(node: Node, paneId: number, update: (pane: Pane) => Node): Node {
   if (node.kind === 'pane') return node.id === paneId ? update(node) : node
   return { ...node, children: node.children.map((child) => replace(child, paneId, update)) }

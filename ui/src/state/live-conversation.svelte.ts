@@ -91,14 +91,17 @@ export class LiveConversation {
     return this.#attempt(() => this.calls.cancelTurn())
   }
 
+  /** Answer a permission; return whether the server accepted the answer. */
   permit(permissionId: string, optionId: string): Promise<boolean> {
     return this.#attempt(() => this.calls.permit(permissionId, optionId))
   }
 
+  /** Accept or decline a question; return whether the server accepted the answer. */
   answer(questionId: string, action: 'accept' | 'decline', content?: Record<string, unknown>): Promise<boolean> {
     return this.#attempt(() => this.calls.answer(questionId, action, content))
   }
 
+  /** Change a setting of the agent; return whether that was accepted. */
   choose(choice: SettingChange): Promise<boolean> {
     return this.#attempt(() => this.calls.choose(choice))
   }
@@ -126,6 +129,7 @@ export class LiveConversation {
     this.window = atEnd(this.window)
   }
 
+  /** Move the window of drawn entries, so that it includes this place. */
   showAround(place: number): void {
     this.window = around(this.window, place)
   }
@@ -189,6 +193,7 @@ export class LiveConversation {
     if (this.#newerEvents) void this.#loadState()
   }
 
+  /** Handle a message of the server. A heartbeat with fewer events than this page has shows that the server lost some; the page then connects again. */
   #receive(message: Message): void {
     if (message.type === 'snapshot') this.#restartAt(message.seq)
     else if (message.type === 'events') this.#take(message.events)
@@ -266,6 +271,7 @@ export class LiveConversation {
     if (found && request === this.#queueRequests) this.queue = found
   }
 
+  /** Show the status; a new connection clears the message that the server does not answer. */
   #statusChanged(status: Status): void {
     this.status = status
     if (status === 'open' && this.problem === NO_ANSWER) this.problem = undefined

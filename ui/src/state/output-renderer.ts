@@ -32,6 +32,7 @@ export class OutputRenderer {
     return this.#position.next
   }
 
+  /** The size that the box of the screen has room for. */
   get room(): Size {
     return this.#screen.room()
   }
@@ -53,6 +54,7 @@ export class OutputRenderer {
     return true
   }
 
+  /** Draw the terminal in this size, which may not be the size of the box. */
   resize(size: Size): void {
     this.#size = size
     this.refit()

@@ -221,6 +221,7 @@ export class Page {
     }
   }
 
+  /** Tell the server once that the user saw an item; after a failure the next call tells it again. */
   #markItemSeen(item: InboxItem): void {
     if (item.seq === null || this.#seenItems.has(item.id)) return
     this.#seenItems.add(item.id)
@@ -241,6 +242,7 @@ export class Page {
     ]).catch(() => {})
   }
 
+  /** Show a session that a request returned, before the dashboard's socket reports it. */
   #setSession(session: Session): void {
     this.#receive({ type: 'session', session })
   }
@@ -276,6 +278,7 @@ export class Page {
     return this.access === 'granted'
   }
 
+  /** Show the status of the connection, and find out whether the browser has been logged out. */
   #statusChanged(status: Status, closeCode?: number): void {
     this.status = status
     if (status === 'open') this.#reconnected()

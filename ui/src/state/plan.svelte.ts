@@ -28,6 +28,7 @@ export class Plans {
   }
 }
 
+/** Return the newest plan of each worker. */
 function newest(events: readonly SessionEvent[]): Record<string, Step[]> {
   return Object.fromEntries(events.map((event) => [event.workerId ?? '', stepsOf(event.data.entries)]))
 }

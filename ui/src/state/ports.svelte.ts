@@ -44,6 +44,7 @@ export class SessionPorts {
     if (!this.#closed) this.#timer = setTimeout(() => this.refresh(), POLL_MS)
   }
 
+  /** Show the ports; an equal list is not replaced, so that nothing is drawn again. */
   #update(ports: readonly Port[]): void {
     if (JSON.stringify(ports) !== JSON.stringify(this.list)) this.list = ports
     this.problem = undefined

@@ -67,6 +67,7 @@ function item(data: Record<string, unknown>, now: string): QueueItem {
   }
 }
 
+/** Return a message after an edit. A generated title is dropped with the text that it was made for. */
 function edited(item: QueueItem, data: Record<string, unknown>): QueueItem {
   const message = String(data.message)
   const title = message === item.message || item.ownTitle ? item.title : null // it was generated from the old message

@@ -28,7 +28,7 @@ export function endReasonText(reason: string | null): string {
   return textFor(END_REASONS, reason)
 }
 
-/** Return whether a user ended a session or worker; the other reasons are worth telling. */
+/** Return whether a user ended a session or worker. Views show the other reasons, which the user may not know. */
 export function isEndedByUser(reason: string | null): boolean {
   return endReasonText(reason) === BY_A_PERSON
 }

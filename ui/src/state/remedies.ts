@@ -53,6 +53,7 @@ export function idleLongest(sessions: readonly Session[]): IdleSession | undefin
     .toSorted((a, b) => a.since.localeCompare(b.since))[0]
 }
 
+/** Return the question whether to archive the session that is idle for the longest time. */
 function archiveQuestion(message: string, { session, since }: IdleSession): YesQuestion {
   return {
     title: 'Archive an idle session?',
@@ -61,6 +62,7 @@ function archiveQuestion(message: string, { session, since }: IdleSession): YesQ
   }
 }
 
+/** Return a message of the server as a sentence. */
 function sentence(message: string): string {
   return `${message.charAt(0).toUpperCase()}${message.slice(1)}.`
 }

@@ -83,6 +83,7 @@ export function forgetOld(now = Date.now()): void {
     if ((read(key)?.at ?? 0) < now - MAX_AGE_MS) localStorage.removeItem(key)
 }
 
+/** Return what is stored under a key; undefined if nothing valid is stored. */
 function read(key: string): Stored | undefined {
   try {
     const stored = JSON.parse(localStorage.getItem(key) ?? 'null') as Stored | null
@@ -92,6 +93,7 @@ function read(key: string): Stored | undefined {
   }
 }
 
+/** Store a value; a full storage is only logged. */
 function write(key: string, stored: Stored): void {
   try {
     localStorage.setItem(key, JSON.stringify(stored))

@@ -50,6 +50,7 @@ export function emptySession(id: string): Snapshot {
     locationPath: '',
     onLastDisconnect: 'keep',
     startedBy: null,
+    sandbox: null,
     createdAt: EPOCH,
     updatedAt: EPOCH,
     lastSeq: 0,
@@ -102,6 +103,7 @@ function apply(session: Snapshot, event: SessionEvent): Snapshot {
         locationPath: String(data.locationPath),
         onLastDisconnect: asDisconnectPolicy(data.onLastDisconnect) ?? 'keep',
         startedBy: nullable(data.startedBy),
+        sandbox: asSandboxLevel(data.sandbox),
         createdAt: event.timestamp,
       }
     case 'session_changed':
@@ -162,6 +164,7 @@ function newWorker({ data, role, timestamp }: SessionEvent, id: string): WorkerS
     exitCode: null,
     signal: null,
     error: null,
+    sandbox: asSandboxLevel(data.sandbox),
     createdAt: timestamp,
     lastActiveAt: timestamp,
   }
@@ -198,7 +201,16 @@ function withTransition(before: WorkerSnapshot, { type, timestamp, data }: Sessi
   const end = { exitCode: numeric(data.exitCode), signal: nullable(data.signal) }
   switch (type) {
     case 'worker_spawning':
-      return { ...worker, run: Number(data.run), pid: null, exitCode: null, signal: null, error: null, activityWhy: 'starting' }
+      return {
+        ...worker,
+        run: Number(data.run),
+        pid: null,
+        exitCode: null,
+        signal: null,
+        error: null,
+        sandbox: asSandboxLevel(data.sandbox),
+        activityWhy: 'starting',
+      }
     case 'worker_ready':
       return { ...worker, pid: numeric(data.pid), activityWhy: 'started' }
     case 'worker_exited':
@@ -220,4 +232,9 @@ function numeric(value: unknown): number | null {
 
 function asDisconnectPolicy(value: unknown): Session['onLastDisconnect'] | null {
   return nullable(value) as Session['onLastDisconnect'] | null
+}
+
+/** Return the sandbox level in an event, or null without one. It is not checked: the server has done that. */
+function asSandboxLevel(value: unknown): WorkerSnapshot['sandbox'] {
+  return nullable(value) as WorkerSnapshot['sandbox']
 }

@@ -42,6 +42,7 @@ export class TerminalConnection {
     this.#input = new InputSender(unacknowledgedInputOf(worker.run), this.#connection)
   }
 
+  /** Connect, and draw the output on this screen. */
   open(screen: Screen): void {
     this.#renderer = new OutputRenderer(screen, (offset) => this.#connection.send({ type: 'ack', offset }))
     this.#connection.open()
@@ -56,6 +57,7 @@ export class TerminalConnection {
     this.#connection.retryNow()
   }
 
+  /** Send input to the program, unless it has ended. */
   type(data: string): void {
     if (!this.ended) this.#input.type(data)
   }
@@ -74,6 +76,7 @@ export class TerminalConnection {
     this.#renderer?.refit()
   }
 
+  /** Return the address of the socket; it asks for the output after what is already drawn. */
   #address(): string {
     const { id, sessionId } = this.#worker
     const query: Record<string, string> = { format: 'binary', client: CLIENT }
@@ -84,17 +87,20 @@ export class TerminalConnection {
     return socketAddress(`/session/${encodeURIComponent(sessionId)}/worker/${encodeURIComponent(id)}`, query)
   }
 
+  /** Report the size of this screen, and send all unacknowledged input again. */
   #opened(): void {
     this.fit()
     this.#input.resendAll()
   }
 
+  /** Show the status. Without a connection, no acknowledgement of input is awaited. */
   #statusChanged(status: Status, closeCode?: number): void {
     this.status = status
     this.closeCode = closeCode
     if (status !== 'open') this.#input.stopWaiting()
   }
 
+  /** Handle a message of the server; output comes as binary frames, see `#draw`. */
   #receive(message: TerminalMessage): void {
     switch (message.type) {
       case 'history':
@@ -114,6 +120,7 @@ export class TerminalConnection {
     }
   }
 
+  /** Give the screen the size of the terminal, and note whether another viewer chose it. */
   #sizeChanged({ cols, rows, owner }: Size & { owner: boolean }): void {
     const room = this.#renderer?.room
     const isOurSize = owner || (room?.cols === cols && room.rows === rows)
@@ -121,10 +128,12 @@ export class TerminalConnection {
     this.#renderer?.resize({ cols, rows })
   }
 
+  /** Draw a frame; if bytes before it are missing, connect again to get them. */
   #draw(frame: ArrayBuffer): void {
     if (this.#renderer?.draw(frame) === false) this.#connection.restart()
   }
 
+  /** Draw the history, which may be that of a new run. */
   #restore(history: History): void {
     if (history.run !== this.#run) this.#beginRun(history.run)
     this.#renderer?.restore(history)

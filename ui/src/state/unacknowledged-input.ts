@@ -16,6 +16,7 @@ export class UnacknowledgedInput {
   #highestSent = 0 // the highest number sent on any connection: batches up to it must not change
   #sentHere = 0 // the highest number sent on the current connection
 
+  /** Add input in numbered batches. */
   push(data: string): void {
     for (const piece of pieces(data.toWellFormed())) this.#add(piece)
   }
@@ -33,6 +34,7 @@ export class UnacknowledgedInput {
     this.#sentHere = 0
   }
 
+  /** Drop the batches up to a number, because the server has them. */
   acknowledge(n: number): void {
     this.#waiting = this.#waiting.filter((batch) => batch.n > n)
   }
@@ -46,6 +48,7 @@ export class UnacknowledgedInput {
     return this.#waiting.length === 0
   }
 
+  /** Add input to the last batch if that was not sent and has room, else to a new one. */
   #add(data: string): void {
     const tail = this.#waiting.at(-1)
     if (tail && tail.n > this.#highestSent && tail.data.length + data.length <= MAX_BATCH) {

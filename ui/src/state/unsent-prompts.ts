@@ -44,11 +44,13 @@ export class UnsentPrompts {
     this.#put(problem === undefined ? rest : { ...rest, problem })
   }
 
+  /** Replace the stored prompt with the same id. */
   #put(prompt: UnsentPrompt): void {
     this.#all = this.#all.map((each) => (each.promptId === prompt.promptId ? prompt : each))
     this.#store(prompt)
   }
 
+  /** Store a prompt for reloads; a full storage is only logged. */
   #store(prompt: UnsentPrompt): void {
     try {
       localStorage.setItem(this.#prefix + prompt.promptId, JSON.stringify(prompt))
@@ -64,6 +66,7 @@ export class UnsentPrompts {
   }
 }
 
+/** Return a stored prompt, or undefined if it is invalid. */
 function parse(stored: string | null): UnsentPrompt | undefined {
   try {
     const prompt = JSON.parse(stored ?? 'null') as UnsentPrompt | null

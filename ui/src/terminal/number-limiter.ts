@@ -42,6 +42,7 @@ export class NumberLimiter {
     return out.subarray(0, length)
   }
 
+  /** Return the held part of a sequence, with each number above the limit replaced by it. */
   #release(limit: number): string {
     const held = this.#held.replace(/\d+/g, (number) => (Number(number) > limit ? String(limit) : number))
     this.#held = ''

@@ -104,6 +104,7 @@ export class XtermScreen implements Screen {
     this.write(history, drawn)
   }
 
+  /** Write output and call `drawn` when it is drawn; long output is split, so that the page stays responsive. */
   write(bytes: Uint8Array<ArrayBuffer>, drawn: () => void): void {
     const safe = this.#limiter.feed(bytes, this.#rows)
     let start = 0
@@ -125,7 +126,7 @@ export class XtermScreen implements Screen {
     this.#setFont(Math.max(SMALLEST_FONT, Math.floor(FONT_SIZE * scale * 2) / 2))
   }
 
-  /** Return the size that fits into the box with the normal font. */
+  /** Set the font to its normal size, and return the size of the terminal that then fits into the box. */
   room(): Size {
     this.#setFont(FONT_SIZE)
     return this.#fit.proposeDimensions() ?? { cols: this.#terminal.cols, rows: this.#terminal.rows }
@@ -193,6 +194,7 @@ export class XtermScreen implements Screen {
     this.#terminal.write('', () => this.#disposed || act())
   }
 
+  /** Set the size of the font; xterm then measures its characters again. */
   #setFont(size: number): void {
     if (this.#terminal.options.fontSize !== size) this.#terminal.options.fontSize = size
   }

@@ -14,6 +14,7 @@ export class UsageReport {
   problem: string | undefined = $state()
   #requests = 0 // only the answer to the latest is used
 
+  /** Load the usage of the last days, by day and by `by`; a later call replaces an answer that has not come yet. */
   async load(days: number, by: Usage['by']): Promise<void> {
     const request = ++this.#requests
     const query = { utcOffset: String(UTC_OFFSET_MINUTES), after: startOfPeriod(days), limit: '400' }

@@ -52,6 +52,21 @@ def check_git(env: Mapping[str, str]) -> Finding:
     return ok("git", text)
 
 
+def check_sandbox(env: Mapping[str, str]) -> Finding:
+    """Check what can enforce the sandbox of agents."""
+    from ...sandbox.mechanism import find_mechanism  # noqa: PLC0415  (only this check needs it)
+
+    found = find_mechanism(env)
+    match found.name:
+        case "bubblewrap":
+            return ok("sandbox", "bubblewrap")
+        case "landlock":
+            gaps = "; ".join(found.gaps)
+            return warn("sandbox", f"Landlock, which is weaker ({found.problem}): {gaps}", found.advice)
+        case _:
+            return fail("sandbox", f"agents cannot be started: {found.problem}", found.advice)
+
+
 def check_disk(home: Path) -> Finding:
     """Check the free space on the file system of the data directory."""
     existing = next(path for path in (home, *home.parents) if path.exists())

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
+from ...domain.sandbox import SandboxLevel
 from .shapes import Shape
 
 MAX_ID_LENGTH = 200
@@ -210,6 +211,8 @@ class AgentShape(Shape):
     env: dict[str, str]
     pass_env: list[str]
     offer: OfferShape
+    state: list[str]
+    sandbox: SandboxLevel | None
     added: bool
     installed: bool
     missing: str | None

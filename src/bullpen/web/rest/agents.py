@@ -91,6 +91,8 @@ def _agent_json(
         "env": definition.env,
         "passEnv": definition.pass_env,
         "offer": to_builtins(definition.offer),
+        "state": definition.state,
+        "sandbox": definition.sandbox,
         "added": added,
         "installed": installed,
         "missing": None if installed else definition.command[0],

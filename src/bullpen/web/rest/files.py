@@ -82,7 +82,7 @@ async def _files(
 
 
 def _media_type(data: bytes) -> str:
-    """Return the media type of a file's content: binary if it begins with a NUL byte somewhere, else text."""
+    """Return the media type of a file's content: binary if its first bytes contain a NUL, else text."""
     if b"\0" in data[:8000]:
         return "application/octet-stream"
     return "text/plain; charset=utf-8"

@@ -112,6 +112,7 @@ def repository_json(context: WebContext, repository: Repository) -> dict[str, An
         "env": sorted(settings.env),
         "setup": settings.setup,
         "cleanup": settings.cleanup,
+        "sandbox": settings.sandbox,
         "createdAt": iso_time(repository.created_at),
         "updatedAt": iso_time(repository.updated_at),
         "queue": asdict(repository.queue),
@@ -122,7 +123,9 @@ async def _edit(context: WebContext, repo_id: str, body: RepositoryEditShape) ->
     """Check and store the changed fields of a repository."""
     name = None if body.name is None else check_text("name", body.name, MAX_TITLE_LENGTH)
     overrides = _queue_overrides((await _get(context, repo_id)).queue, body)
-    changed = body.model_dump(include={"agent_id", "setup", "cleanup"}, exclude_none=True) | {"env": body.env}
+    changed = body.model_dump(include={"agent_id", "setup", "cleanup", "sandbox"}, exclude_none=True) | {
+        "env": body.env
+    }
     settings = apply_edit(context.worktrees.settings(repo_id), changed)
     if settings.agent_id:
         context.agents.get(settings.agent_id)

@@ -70,6 +70,7 @@ async def create(
         continue_conversation=body.continue_conversation,
         role=body.role,
         started_by=starter_of(request),
+        sandbox=body.sandbox,
     )
     if find_repository:
         order = await with_repository(context.roots, context.records, context.worktrees, order)

@@ -5,6 +5,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
+from ...domain.sandbox import SandboxLevel
+
 
 class Shape(BaseModel):
     """Base of all shapes: camelCase in JSON, unknown fields are ignored."""
@@ -36,6 +38,7 @@ class NewSessionShape(Shape):
     title: str | None = None
     on_last_disconnect: Literal["keep", "terminate"] = "keep"
     continue_conversation: bool = False
+    sandbox: SandboxLevel | None = None
 
 
 class SessionEditShape(Shape):
@@ -53,6 +56,7 @@ class NewWorkerShape(Shape):
     command: list[str] = []
     cols: Annotated[int, Field(ge=1, le=1000)] = 80
     rows: Annotated[int, Field(ge=1, le=1000)] = 24
+    sandbox: SandboxLevel | None = None
 
 
 class WorkerShape(Shape):
@@ -77,6 +81,7 @@ class WorkerShape(Shape):
     exit_code: int | None
     signal: str | None
     error: str | None
+    sandbox: SandboxLevel | None
     created_at: str
     last_active_at: str
 
@@ -107,6 +112,7 @@ class SessionShape(Shape):
     location_path: str
     on_last_disconnect: Literal["keep", "terminate"]
     started_by: str | None
+    sandbox: SandboxLevel | None
     created_at: str
     updated_at: str
     last_seq: int
@@ -175,6 +181,7 @@ class RepositoryShape(Shape):
     env: list[str]
     setup: str
     cleanup: str
+    sandbox: SandboxLevel | None
     created_at: str
     updated_at: str
     queue: QueueOverridesShape
@@ -200,6 +207,7 @@ class RepositoryEditShape(Shape):
     env: dict[str, str | None] | None = None
     setup: str | None = None
     cleanup: str | None = None
+    sandbox: SandboxLevel | Literal[""] | None = None
 
 
 class WorktreeShape(Shape):

@@ -58,6 +58,7 @@ async def add(
         workspace=str(context.roots.directory(workspace)),
         cols=body.cols,
         rows=body.rows,
+        sandbox=body.sandbox,
     )
 
     def render(snapshot: Snapshot) -> object:

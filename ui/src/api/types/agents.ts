@@ -9,6 +9,8 @@ export interface Agent {
   env: Record<string, string>
   passEnv: string[]
   offer: Offer
+  state: string[]
+  sandbox: 'open' | 'workspace' | 'sealed' | null
   added: boolean
   installed: boolean
   missing: string | null

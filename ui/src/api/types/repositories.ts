@@ -23,6 +23,7 @@ export interface Repository {
   env: string[]
   setup: string
   cleanup: string
+  sandbox: 'open' | 'workspace' | 'sealed' | null
   createdAt: string
   updatedAt: string
   queue: QueueOverrides
@@ -35,4 +36,5 @@ export interface RepositoryEdit {
   env?: Record<string, string | null> | null
   setup?: string | null
   cleanup?: string | null
+  sandbox?: 'open' | 'workspace' | 'sealed' | '' | null
 }

@@ -23,6 +23,7 @@ export interface NewSession {
   title?: string | null
   onLastDisconnect?: 'keep' | 'terminate'
   continueConversation?: boolean
+  sandbox?: 'open' | 'workspace' | 'sealed' | null
 }
 
 export interface Session {
@@ -39,6 +40,7 @@ export interface Session {
   locationPath: string
   onLastDisconnect: 'keep' | 'terminate'
   startedBy: string | null
+  sandbox: 'open' | 'workspace' | 'sealed' | null
   createdAt: string
   updatedAt: string
   lastSeq: number
@@ -60,6 +62,7 @@ export interface SessionDetail {
   locationPath: string
   onLastDisconnect: 'keep' | 'terminate'
   startedBy: string | null
+  sandbox: 'open' | 'workspace' | 'sealed' | null
   createdAt: string
   updatedAt: string
   lastSeq: number

@@ -15,6 +15,7 @@ export interface NewWorker {
   command?: string[]
   cols?: number
   rows?: number
+  sandbox?: 'open' | 'workspace' | 'sealed' | null
 }
 
 export interface Restart {
@@ -47,6 +48,7 @@ export interface Worker {
   exitCode: number | null
   signal: string | null
   error: string | null
+  sandbox: 'open' | 'workspace' | 'sealed' | null
   createdAt: string
   lastActiveAt: string
 }

@@ -1,0 +1,129 @@
+"""`bullpen sandbox`: show what the runs of a session can reach, or try the sandbox of this machine."""
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..client import Client, MachineSandbox, Session, Worker
+from .find import find_session
+from .output import print_json
+from .table import TableColumn, print_table
+from .text import paint
+from .verb import json_option, with_client
+from .verb_group import VerbGroup
+
+if TYPE_CHECKING:
+    from ..sandbox.probes import ProbeResult
+
+sandbox = VerbGroup(help="Show what agents can read, write and reach, or try it.")
+
+_RUNS = (TableColumn("ROLE", least=8), TableColumn("TYPE"), TableColumn("SANDBOX"))
+
+
+@sandbox.command()
+@click.argument("session", required=False, help="A session; without one, only this machine is described.")
+@json_option
+def show(session: str | None, json: bool) -> None:
+    """Show the sandbox of this machine, and the level of each worker of a session.
+
+    \b
+    Examples:
+      bullpen sandbox show
+      bullpen sandbox show fix-login --json
+    """
+    machine, found = with_client(lambda client: _fetch(client, session))
+    if json:
+        workers = [{"id": each.id, "role": each.role, "sandbox": each.sandbox} for each in _runs(found)]
+        print_json({"machine": machine, "workers": workers})
+        return
+    _print_machine(machine)
+    if found is not None:
+        print()
+        print_table(_RUNS, [[each.role, each.type, each.sandbox or "none"] for each in _runs(found)])
+
+
+@sandbox.command()
+@click.option(
+    "--mechanism",
+    type=click.Choice(["bubblewrap", "landlock"]),
+    help="Try this one; by default the one that this machine uses.",
+)
+@json_option
+def test(mechanism: str | None, json: bool) -> int:
+    """Try, inside a sandbox, what it must prevent. Exits with 1 if an attempt has another result.
+
+    Nothing of yours is touched: the attempts aim at a new temporary directory and at a process made for them.
+
+    \b
+    Examples:
+      bullpen sandbox test
+      bullpen sandbox test --mechanism landlock --json
+    """
+    from ..sandbox.mechanism import APPARMOR_PROFILE, Mechanism, find_mechanism  # noqa: PLC0415
+    from ..sandbox.probes import run_probes  # noqa: PLC0415
+
+    found = find_mechanism(os.environ) if mechanism != "landlock" else Mechanism(name="landlock")
+    if found.name == "none" or mechanism not in (None, found.name):
+        raise click.ClickException(f"{found.problem}. {found.advice}\n\n{APPARMOR_PROFILE}")
+    results = run_probes(found, os.environ)
+    if json:
+        print_json({"mechanism": found.name, "probes": [_as_json(each) for each in results]})
+    else:
+        _print_results(found.name, results)
+    return 0 if all(each.is_right for each in results) else 1
+
+
+def _print_machine(machine: MachineSandbox) -> None:
+    """Print what enforces the levels, what it does not protect, and the levels without a choice."""
+    lines = {
+        "mechanism": [machine.mechanism],
+        "problem": [machine.problem] if machine.problem else [],
+        "advice": [machine.advice] if machine.advice else [],
+        "gap": machine.gaps,
+        "agents": [machine.agents],
+        "terminals": [machine.terminals],
+    }
+    for name, texts in lines.items():
+        for text in texts:
+            print(f"{name:<9}  {text}")
+
+
+def _print_results(mechanism: str, results: "list[ProbeResult]") -> None:
+    """Print a row for each probe with its result at each level."""
+    levels = list(dict.fromkeys(each.level for each in results))
+    columns = [TableColumn("ATTEMPT", least=20), *(TableColumn(level.upper()) for level in levels)]
+    rows = {
+        name: [_describe(each) for each in results if each.probe == name]
+        for name in dict.fromkeys(each.probe for each in results)
+    }
+    print_table(columns, [[name, *cells] for name, cells in rows.items()])
+    wrong = sum(not each.is_right for each in results)
+    colour, text = ("red", f"{wrong} are not as expected") if wrong else ("green", "all as expected")
+    print(f"\n{len(results)} attempts with {mechanism}: {paint(text, colour)}")
+
+
+def _describe(result: "ProbeResult") -> str:
+    """Return the result of an attempt as a word, with a mark if it is wrong."""
+    return ("succeeds" if result.succeeded else "denied") + ("" if result.is_right else " (!)")
+
+
+def _as_json(result: "ProbeResult") -> dict[str, Any]:
+    """Return the result of an attempt as JSON."""
+    return {
+        "probe": result.probe,
+        "level": result.level,
+        "succeeded": result.succeeded,
+        "expected": result.expected,
+    }
+
+
+async def _fetch(client: Client, session: str | None) -> tuple[MachineSandbox, Session | None]:
+    """Return the sandbox of the machine of the server, and a session if one is named."""
+    return await client.sandbox(), await find_session(client, session) if session else None
+
+
+def _runs(session: Session | None) -> list[Worker]:
+    """Return the workers of a session that have, or had, a process."""
+    workers = session.workers if session else []
+    return [each for each in workers if each.type in ("agent", "terminal")]

@@ -1,0 +1,65 @@
+"""Build the command line of bubblewrap from a profile."""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from .profile import Mount, Profile
+
+# A signal of the terminal, or one to the process group, also reaches bubblewrap, which would end before the
+# program. It therefore ignores these signals, and the program gets them back.
+_GROUP_SIGNALS = "HUP,INT,QUIT,TERM"
+# The settings of the kernel; root owns them and needs no capability to change them.
+_KERNEL_SETTINGS = tuple(f"/proc/{name}" for name in ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi"))
+_OPTIONS = {"masked": "--ro-bind", "read": "--ro-bind", "write": "--bind"}
+
+
+MAX_SCRATCH_BYTES = 256 << 20  # of each directory that is empty at first; it takes memory
+
+
+class BubblewrapPrograms(Struct, frozen=True):
+    """The paths of bwrap, and of env from coreutils 8.31 or newer."""
+
+    bwrap: str
+    env: str
+
+
+def bubblewrap_command(
+    programs: BubblewrapPrograms, profile: Profile, argv: Sequence[str], cwd: str
+) -> list[str]:
+    """Return the command that runs `argv` in the sandbox. It exits with 128 + n if signal n ended `argv`."""
+    env = programs.env
+    return [
+        env,
+        f"--ignore-signal={_GROUP_SIGNALS}",
+        programs.bwrap,
+        *bubblewrap_arguments(profile),
+        "--chdir",
+        cwd,
+        "--",
+        env,
+        f"--default-signal={_GROUP_SIGNALS}",
+        *argv,
+    ]
+
+
+def bubblewrap_arguments(profile: Profile) -> list[str]:
+    """Return the options of bubblewrap for a profile."""
+    arguments = ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--unshare-pid", "--unshare-ipc"]
+    for path in _KERNEL_SETTINGS:
+        arguments += ["--ro-bind-try", path, path]
+    if not profile.has_network:
+        arguments.append("--unshare-net")
+    arguments += ["--cap-drop", "ALL"]  # as root it keeps all capabilities otherwise
+    for mount in profile.mounts:
+        arguments += _mount_arguments(mount)
+    for name, value in profile.variables:
+        arguments += ["--setenv", name, value]
+    return arguments
+
+
+def _mount_arguments(mount: Mount) -> list[str]:
+    """Return the options for one mount."""
+    if mount.access == "hidden":
+        return ["--perms", "0755", "--size", str(MAX_SCRATCH_BYTES), "--tmpfs", mount.path]
+    return [_OPTIONS[mount.access], mount.source or mount.path, mount.path]

@@ -1,0 +1,74 @@
+"""Turn the command of a run into the command that runs it in its sandbox, or refuse to run it."""
+
+import asyncio
+import errno
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+
+from .. import clock
+from ..domain.errors import Conflict
+from .bubblewrap import bubblewrap_command
+from .landlock import landlock_command
+from .mechanism import Mechanism, find_mechanism
+from .profile import Profile
+
+MAX_AGE_SECONDS = 5.0  # of the finding that bubblewrap does not work: a user may install it meanwhile
+
+
+class MechanismFinder:
+    """Remembers which mechanism works on this machine, and tries again while that is not the best one."""
+
+    def __init__(self) -> None:
+        self._found: Mechanism | None = None
+        self._path: str | None = None
+        self._found_at = 0.0
+        self._finding = asyncio.Lock()
+
+    async def find(self) -> Mechanism:
+        """Return the mechanism of this machine."""
+        async with self._finding:
+            path = os.environ.get("PATH")
+            is_final = self._found is not None and self._found.name == "bubblewrap"
+            is_new = clock.monotonic() - self._found_at < MAX_AGE_SECONDS
+            if self._found is None or path != self._path or not (is_final or is_new):
+                self._found = await asyncio.to_thread(find_mechanism, os.environ)
+                self._found_at, self._path = clock.monotonic(), path
+            return self._found
+
+
+MECHANISMS = MechanismFinder()
+
+
+async def sandboxed_command(
+    profile: Profile, argv: Sequence[str], env: Mapping[str, str], cwd: str
+) -> list[str]:
+    """Return the command that runs `argv` as the profile says. Raise Conflict if no mechanism can do that."""
+    if profile.level == "open":
+        return list(argv)
+    mechanism = await MECHANISMS.find()
+    _require_program(argv[0], env, cwd)
+    return command_for(mechanism, profile, argv, cwd)
+
+
+def command_for(mechanism: Mechanism, profile: Profile, argv: Sequence[str], cwd: str) -> list[str]:
+    """Return the command that runs `argv` by this mechanism, or raise Conflict."""
+    match mechanism.name:
+        case "bubblewrap":
+            assert mechanism.programs is not None
+            return bubblewrap_command(mechanism.programs, profile, argv, cwd)
+        case "landlock":
+            return landlock_command(profile, argv)
+        case _:
+            raise Conflict(
+                f"not started: this machine cannot run a sandbox ({mechanism.problem}). {mechanism.advice}. "
+                "To run agents without protection, choose the sandbox level open"
+            )
+
+
+def _require_program(name: str, env: Mapping[str, str], cwd: str) -> None:
+    """Raise the error of the keeper if there is no such program; the sandbox would start and end at once."""
+    path = os.path.join(cwd, name) if "/" in name else name
+    if shutil.which(path, path=env.get("PATH", os.defpath)) is None:
+        number = errno.EACCES if os.path.isfile(path) else errno.ENOENT
+        raise Conflict(f"cannot start {name}: {os.strerror(number)}")

@@ -1,0 +1,181 @@
+"""Plan what a run may read, write and reach. This is a pure function: it reads no file and starts nothing."""
+
+from collections.abc import Iterable
+from pathlib import PurePosixPath
+from typing import Literal
+
+from msgspec import Struct
+
+from ..domain.sandbox import SandboxLevel
+
+Access = Literal["hidden", "masked", "read", "write"]
+
+
+class Mount(Struct, frozen=True):
+    """The access to a path and what is below it, except where another mount lies deeper.
+
+    `hidden` is an empty directory, `masked` an empty file. `source` is the path that is shown there, if it
+    is another one.
+    """
+
+    path: str
+    access: Access
+    source: str | None = None
+
+
+class Profile(Struct, frozen=True, kw_only=True):
+    """What a run may read, write and reach. Paths without a mount are readable, and not writable."""
+
+    level: SandboxLevel
+    workspace: str = ""
+    mounts: tuple[Mount, ...] = ()
+    has_network: bool = True
+    proxy: str | None = None  # the directory of the socket of the proxy, if there is one
+    variables: tuple[tuple[str, str], ...] = ()  # set in the environment of the run
+
+
+OPEN = Profile(level="open")
+
+
+class MachinePaths(Struct, frozen=True, kw_only=True):
+    """The paths of this machine that matter to all runs. All of them exist and have no links in them."""
+
+    homes: tuple[str, ...] = ()
+    private: tuple[str, ...] = ()  # hidden directories: sockets, temporary files, homes, workspace roots
+    own: tuple[str, ...] = ()  # directories and files of Bullpen
+    secrets: tuple[str, ...] = ()  # directories and files with credentials of the user
+    files: frozenset[str] = frozenset()  # which of `own` and `secrets` are files
+    toolchains: tuple[str, ...] = ()  # readable
+    caches: tuple[str, ...] = ()  # writable
+    empty: str = "/dev/null"  # the empty file that is shown in place of a masked one
+
+
+class GitPaths(Struct, frozen=True, kw_only=True):
+    """The paths of a work tree that git writes, and those in them that the run must not change."""
+
+    writable: tuple[str, ...] = ()
+    read_only: tuple[str, ...] = ()
+    absent: tuple[str, ...] = ()  # directories that do not exist, and must not be made
+    masked: tuple[str, ...] = ()  # files that must stay empty
+
+
+class RunPaths(Struct, frozen=True, kw_only=True):
+    """The paths that matter to one run."""
+
+    workspace: str
+    temporary: str | None = None  # shown as /tmp and /var/tmp
+    state: tuple[str, ...] = ()  # of the agent: writable
+    programs: tuple[str, ...] = ()  # where the agent is installed: readable
+    shown: tuple[str, ...] = ()  # readable files of Bullpen: the images of the session
+    granted: tuple[Mount, ...] = ()  # what the user has allowed
+    git: GitPaths = GitPaths()
+
+
+_NO_GC = (("gc.auto", "0"), ("maintenance.auto", "false"))  # it fails on what belongs to other worktrees
+
+
+def plan_profile(
+    level: SandboxLevel, machine: MachinePaths, run: RunPaths, proxy: str | None = None
+) -> Profile:
+    """Return the profile of a run. Later mounts of the same path replace earlier ones."""
+    if level == "open":
+        return OPEN
+    writable = (*machine.caches, *run.state, run.workspace)
+    mounts = [
+        *(Mount(path, "hidden") for path in machine.private if not _lies_in(path, (run.workspace,))),
+        *(Mount(path, "hidden") for path in machine.homes if path != run.workspace),
+        *(Mount(path, "read") for path in _outside((*machine.toolchains, *run.programs), writable)),
+        *(Mount(path, "write") for path in machine.caches),
+        *(_denied(path, machine) for path in machine.secrets if not _lies_in(run.workspace, (path,))),
+        *(Mount(path, "write") for path in run.state),
+        *run.granted,
+        Mount(run.workspace, "write"),
+        *_git_mounts(run.git, machine.empty),
+        *(_denied(path, machine) for path in machine.own),
+    ]
+    own = tuple(path for path in machine.own if path not in machine.files)
+    mounts = [
+        each
+        for each in mounts
+        if not _is_state_in_secret(each, run, machine)
+        and (each.access in ("hidden", "masked") or not _lies_in(each.path, own))
+    ]
+    mounts += [Mount(path, "read") for path in run.shown]
+    if run.temporary is not None:
+        mounts += [Mount(path, "write", run.temporary) for path in ("/tmp", "/var/tmp")]
+    sealed = level == "sealed"
+    if sealed and proxy is not None:
+        mounts.append(Mount(proxy, "read"))
+    return Profile(
+        level=level,
+        workspace=run.workspace,
+        mounts=_ordered(mounts),
+        has_network=not sealed,
+        proxy=proxy if sealed else None,
+        variables=_git_variables(),
+    )
+
+
+def _git_mounts(git: GitPaths, empty: str) -> list[Mount]:
+    """Return the mounts that let git work but protect its configuration and other worktrees."""
+    return [
+        *(Mount(path, "write") for path in git.writable),
+        *(Mount(path, "read") for path in git.read_only),
+        *(Mount(path, "hidden") for path in git.absent),
+        *(Mount(path, "masked", empty) for path in git.masked),
+    ]
+
+
+def _git_variables() -> tuple[tuple[str, str], ...]:
+    """Return the variables that turn off the automatic garbage collection of git."""
+    named = [
+        pair
+        for number, (key, value) in enumerate(_NO_GC)
+        for pair in ((f"GIT_CONFIG_KEY_{number}", key), (f"GIT_CONFIG_VALUE_{number}", value))
+    ]
+    return (("GIT_CONFIG_COUNT", str(len(_NO_GC))), *named)
+
+
+def _denied(path: str, machine: MachinePaths) -> Mount:
+    """Return the mount that hides a directory or a file."""
+    return Mount(path, "masked", machine.empty) if path in machine.files else Mount(path, "hidden")
+
+
+def _is_state_in_secret(mount: Mount, run: RunPaths, machine: MachinePaths) -> bool:
+    """Return whether the mount hides a credential that belongs to the state of the run's agent."""
+    return (
+        mount.access in ("hidden", "masked")
+        and mount.path in machine.secrets
+        and _lies_in(mount.path, run.state)
+    )
+
+
+def _ordered(mounts: Iterable[Mount]) -> tuple[Mount, ...]:
+    """Return the last mount of each path, outer paths first, without those that change nothing."""
+    last = {mount.path: mount for mount in mounts}
+    kept: dict[str, Mount] = {}
+    for path in sorted(last, key=lambda path: PurePosixPath(path).parts):
+        above = next((kept[str(each)] for each in PurePosixPath(path).parents if str(each) in kept), None)
+        if not _changes_nothing(last[path], above):
+            kept[path] = last[path]
+    return tuple(kept.values())
+
+
+def _changes_nothing(mount: Mount, above: Mount | None) -> bool:
+    """Return whether a mount only repeats the access that the mount above it gives."""
+    around = above.access if above else "read"
+    if mount.access in ("hidden", "masked"):
+        return around == "hidden"
+    # A writable directory is mounted even so: the run cannot rename a mount point.
+    return mount.access == "read" == around and mount.source is None
+
+
+def _outside(paths: Iterable[str], tops: Iterable[str]) -> list[str]:
+    """Return the paths that lie in none of the directories."""
+    tops = tuple(tops)
+    return [path for path in paths if not _lies_in(path, tops)]
+
+
+def _lies_in(path: str, tops: Iterable[str]) -> bool:
+    """Return whether a path is one of the directories or lies below one."""
+    return any(PurePosixPath(path).is_relative_to(top) for top in tops)

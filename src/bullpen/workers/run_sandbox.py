@@ -1,0 +1,79 @@
+"""Decide the sandbox level of each run of a worker, and plan its profile."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from ..domain.errors import NotFound
+from ..domain.events import Draft, WorkerSpawning
+from ..domain.sandbox import DEFAULT_LEVEL, SandboxLevel, agent_level, strictest
+from ..domain.snapshot import Snapshot, Worker
+from ..sandbox.planner import SandboxPlanner
+from ..sandbox.profile import Profile
+
+if TYPE_CHECKING:
+    from ..domain.agents import AgentDefinition
+    from .worker_services import WorkerServices
+
+
+class RunSandbox:
+    """The sandbox of the runs of one server."""
+
+    def __init__(self, services: "WorkerServices") -> None:
+        self.planner = SandboxPlanner(services.config, services.roots)
+        self._services = services
+
+    def with_levels(self, snapshot: Snapshot, drafts: Sequence[Draft]) -> list[Draft]:
+        """Return the drafts; each start of a run without a level gets the one that applies now."""
+        return [
+            replace(each, fact=replace(each.fact, sandbox=self._level(snapshot, each)))
+            if isinstance(each.fact, WorkerSpawning) and each.fact.sandbox is None
+            else each
+            for each in drafts
+        ]
+
+    def level(self, snapshot: Snapshot, worker: Worker) -> SandboxLevel:
+        """Return the level of a run: the recorded one, or for a start by an older server the default."""
+        if worker.sandbox is not None:
+            return worker.sandbox
+        return DEFAULT_LEVEL if worker.type == "agent" or worker.owner else self._of_terminal(None)
+
+    def profile(self, snapshot: Snapshot, worker: Worker, env: Mapping[str, str], workspace: str) -> Profile:
+        """Return the profile of a run. The commands of an agent may use the agent's state."""
+        level = self.level(snapshot, worker)
+        agent = snapshot.workers.get(worker.owner) if worker.owner else worker
+        definition = self._definition(agent.agent_id if agent else None)
+        return self.planner.plan(level, snapshot.id, workspace, env, definition)
+
+    def repository_level(self, repo_id: str | None, *others: SandboxLevel | None) -> SandboxLevel:
+        """Return the level of what Bullpen runs for agents of a repository, such as its setup command."""
+        settings = self._services.repositories.get(repo_id or "")
+        of_repository = settings.sandbox if settings else None
+        return agent_level(of_repository, self._services.config.sandbox, *others)
+
+    def _level(self, snapshot: Snapshot, draft: Draft) -> SandboxLevel | None:
+        """Return the level of a run that is about to be recorded; None if it has no process."""
+        fact = draft.fact
+        assert isinstance(fact, WorkerSpawning)
+        if fact.worker_type == "agent":
+            definition = self._definition(fact.agent_id)
+            of_agent = definition.sandbox if definition else None
+            return self.repository_level(snapshot.repo_id, fact.sandbox_asked, snapshot.sandbox, of_agent)
+        if fact.worker_type != "terminal":
+            return None
+        known = snapshot.workers.get(draft.worker_id or "")
+        if known is not None and known.owner is not None:
+            return self.level(snapshot, snapshot.worker(known.owner))
+        return self._of_terminal(fact.sandbox_asked)
+
+    def _of_terminal(self, asked: SandboxLevel | None) -> SandboxLevel:
+        """Return the level of a terminal that a user opens."""
+        return strictest(asked, self._services.config.sandbox_terminals) or "open"
+
+    def _definition(self, agent_id: str | None) -> "AgentDefinition | None":
+        """Return the definition of an agent; None if it was removed."""
+        try:
+            return self._services.agents.get(agent_id or "")
+        except NotFound:
+            return None

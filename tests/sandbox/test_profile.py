@@ -1,0 +1,144 @@
+"""A profile is computed from values: nothing is read or started."""
+
+from msgspec.structs import replace
+
+from bullpen.domain.sandbox import agent_level, strictest
+from bullpen.sandbox.bubblewrap import MAX_SCRATCH_BYTES, bubblewrap_arguments
+from bullpen.sandbox.profile import OPEN, GitPaths, MachinePaths, Mount, Profile, RunPaths, plan_profile
+
+HOME = "/home/ada"
+WORKSPACE = f"{HOME}/code/project"
+MACHINE = MachinePaths(
+    homes=(HOME,),
+    private=("/home", "/run", "/tmp", f"{HOME}/code"),
+    own=(f"{HOME}/.local/share/bullpen", "/srv/bullpen.db"),
+    secrets=(f"{HOME}/.ssh", f"{HOME}/.agent/credentials", f"{HOME}/.cargo/credentials"),
+    files=frozenset({"/srv/bullpen.db", f"{HOME}/.agent/credentials", f"{HOME}/.cargo/credentials"}),
+    toolchains=(f"{HOME}/.cargo", "/usr/bin"),
+    caches=(f"{HOME}/.cache", f"{HOME}/.cargo/registry"),
+    empty="/empty",
+)
+
+
+def mounts(profile: Profile) -> dict[str, str]:
+    return {mount.path: mount.access for mount in profile.mounts}
+
+
+def workspace_profile(machine: MachinePaths = MACHINE, **more: object) -> Profile:
+    return plan_profile("workspace", machine, RunPaths(workspace=WORKSPACE, **more))  # type: ignore[arg-type]
+
+
+def test_the_strictest_level_that_is_set_applies_and_workspace_without_any() -> None:
+    assert agent_level(None, None) == "workspace"
+    assert agent_level(None, "open") == "open"
+    assert agent_level("open", "sealed", "workspace") == "sealed"
+    assert strictest() is None
+
+
+def test_an_open_profile_restricts_nothing() -> None:
+    assert plan_profile("open", MACHINE, RunPaths(workspace=WORKSPACE)) is OPEN
+    assert OPEN.mounts == ()
+    assert OPEN.has_network
+
+
+def test_the_home_is_empty_except_for_toolchains_caches_and_the_workspace() -> None:
+    assert mounts(workspace_profile()) == {
+        "/home": "hidden",
+        f"{HOME}/.cache": "write",
+        f"{HOME}/.cargo": "read",
+        f"{HOME}/.cargo/credentials": "masked",
+        f"{HOME}/.cargo/registry": "write",
+        WORKSPACE: "write",
+        "/run": "hidden",
+        "/srv/bullpen.db": "masked",
+        "/tmp": "hidden",
+    }
+
+
+def test_outer_mounts_come_before_inner_ones() -> None:
+    paths = [mount.path for mount in workspace_profile().mounts]
+    assert all(not outer.startswith(f"{inner}/") for i, inner in enumerate(paths) for outer in paths[:i])
+
+
+def test_a_credential_is_hidden_in_what_is_brought_back_unless_it_is_state_of_the_agent() -> None:
+    caches = (*MACHINE.caches, f"{HOME}/.agent")
+    other = workspace_profile(replace(MACHINE, caches=caches))
+    assert mounts(other)[f"{HOME}/.agent/credentials"] == "masked"
+    its_own = workspace_profile(state=(f"{HOME}/.agent",))
+    assert f"{HOME}/.agent/credentials" not in mounts(its_own)
+    assert mounts(its_own)[f"{HOME}/.agent"] == "write"
+
+
+def test_nothing_brings_back_the_data_of_bullpen() -> None:
+    own = MACHINE.own[0]
+    for access in ("read", "write"):
+        granted = (Mount(f"{own}/spool", access), Mount(f"{HOME}/.local", access))
+        found = mounts(workspace_profile(granted=granted, state=(f"{own}/state",)))
+        assert found[own] == "hidden"
+        assert not [path for path in found if path.startswith(f"{own}/")]
+
+
+def test_a_home_that_is_the_workspace_is_writable_but_its_credentials_are_hidden() -> None:
+    found = mounts(plan_profile("workspace", MACHINE, RunPaths(workspace=HOME)))
+    assert found[HOME] == "write"
+    assert found[f"{HOME}/.ssh"] == "hidden"
+
+
+def test_a_home_below_a_workspace_root_and_a_workspace_below_tmp_work() -> None:
+    machine = MachinePaths(homes=("/srv/all/ada",), private=("/tmp", "/srv/all"))
+    found = mounts(plan_profile("workspace", machine, RunPaths(workspace="/srv/all/project")))
+    assert found == {"/srv/all": "hidden", "/srv/all/project": "write", "/tmp": "hidden"}
+    found = mounts(plan_profile("workspace", machine, RunPaths(workspace="/tmp/a", temporary="/data/tmp")))
+    assert (found["/tmp"], found["/tmp/a"]) == ("write", "write")
+
+
+def test_a_toolchain_in_the_workspace_stays_writable() -> None:
+    machine = MachinePaths(toolchains=(f"{WORKSPACE}/.venv",))
+    assert f"{WORKSPACE}/.venv" not in mounts(workspace_profile(machine))
+
+
+def test_git_configuration_is_read_only_below_a_writable_git_directory() -> None:
+    git = GitPaths(
+        writable=("/repo/.git",),
+        read_only=("/repo/.git/config",),
+        absent=("/repo/.git/hooks",),
+        masked=("/repo/.git/config.worktree",),
+    )
+    profile = workspace_profile(MachinePaths(empty="/empty"), git=git)
+    assert mounts(profile) == {
+        WORKSPACE: "write",
+        "/repo/.git": "write",
+        "/repo/.git/config": "read",
+        "/repo/.git/config.worktree": "masked",
+        "/repo/.git/hooks": "hidden",
+    } | {"/repo/.git/config": "read"}
+    assert ("GIT_CONFIG_KEY_0", "gc.auto") in profile.variables
+
+
+def test_a_sealed_run_has_no_network() -> None:
+    profile = plan_profile("sealed", MACHINE, RunPaths(workspace=WORKSPACE), proxy="/data/proxy")
+    assert not profile.has_network
+    assert "--unshare-net" in bubblewrap_arguments(profile)
+    assert "--unshare-net" not in bubblewrap_arguments(workspace_profile())
+
+
+def test_the_options_of_bubblewrap_follow_the_mounts() -> None:
+    profile = Profile(
+        level="workspace",
+        mounts=(
+            Mount("/home", "hidden"),
+            Mount("/home/a", "read"),
+            Mount("/home/b", "write"),
+            Mount("/home/c", "masked", "/empty"),
+            Mount("/tmp", "write", "/data/tmp"),
+        ),
+    )
+    options = bubblewrap_arguments(profile)
+    start = options.index("ALL") + 1
+    assert options[start:] == [
+        *("--perms", "0755", "--size", str(MAX_SCRATCH_BYTES), "--tmpfs", "/home"),
+        *("--ro-bind", "/home/a", "/home/a"),
+        *("--bind", "/home/b", "/home/b"),
+        *("--ro-bind", "/empty", "/home/c"),
+        *("--bind", "/data/tmp", "/tmp"),
+    ]
