@@ -1,19 +1,21 @@
 """Create a server with repositories that have a history, and a session in each state."""
 
-import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 from support.listening_programs import type_line, until_ports
 from support.server import Server
-from support.session_client import SCRIPTED_AGENT, SessionClient
+from support.session_client import SessionClient, define_scripted
 
 from . import agent_scripts
 
 WEB_PORT = 3000
-ENVIRONMENT = {"AGENT_MAX_SESSIONS": "20", "GIT_CONFIG_GLOBAL": "/dev/null"}
+ENVIRONMENT = {
+    "AGENT_MAX_SESSIONS": "20",
+    "BULLPEN_SANDBOX_TOOLCHAINS": str(Path(__file__).parents[2]),  # the scripted agent is in this tree
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+}
 
 
 class ExampleServer:
@@ -66,28 +68,13 @@ class ExampleServer:
         self, repository_id: str, title: str, branch: str, script: list[agent_scripts.Step], until: str
     ) -> str:
         """Create and prompt a session, wait for an event of this type, and return the id of the session."""
-        agent = await self._agent(branch, script)
-        body = {"repoId": repository_id, "branch": branch, "agentId": agent, "title": title}
+        await define_scripted(self.server, branch, {"prompts": [script]}, name="Scout")
+        body = {"repoId": repository_id, "branch": branch, "agentId": branch, "title": title}
         session = await self.server.call("POST", "/api/sessions", 201, json=body)
         talk = SessionClient(self.server, session)
         await talk.prompt(PROMPTS[branch])
         await talk.wait_for_event(until)
         return talk.id
-
-    async def _agent(self, id: str, steps: list[agent_scripts.Step]) -> str:
-        script = self.server.home.parent / f"{id}.json"
-        script.write_text(json.dumps({"prompts": [steps]}))
-        command = [
-            sys.executable,
-            str(SCRIPTED_AGENT),
-            "--journal",
-            f"{script}.journal",
-            "--script",
-            str(script),
-        ]
-        body = {"name": "Scout", "kind": "acp", "command": command}
-        await self.server.call("PUT", f"/api/agents/{id}", 200, json=body)
-        return id
 
     async def _web(self, session_id: str) -> str:
         """Start a web server with the example page in a terminal; return the path of the terminal."""
