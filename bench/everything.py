@@ -17,6 +17,7 @@ HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "benchmarks.md"
 BENCHES = {
     "terminal": "Terminals, compared with other systems",
+    "survival": "What survives a killed server, beside other systems",
     "viewers": "Events, from an agent to many viewers",
     "loaded_server": "A loaded server: start, lists, long sessions, end",
     "unauthenticated": "Requests beside clients without a credential",

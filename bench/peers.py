@@ -1,16 +1,18 @@
-"""Install the compared systems into bench/.peers: terminado, node-pty + ws, and the bare reader.
+"""Install the compared systems into bench/.peers: from PyPI, from npm, and a reader that is compiled.
 
 Nothing outside that folder is changed. A system that cannot be installed (no compiler, no network) is
 reported, and the benchmark runs without it.
 """
 
 import hashlib
+import json
 import os
 import shutil
 import subprocess
 import sys
 import venv
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from importlib.metadata import distributions
 from pathlib import Path
 
 SOURCES = Path(__file__).parent / "peers"
@@ -31,20 +33,22 @@ def node() -> Path:
     return node_home() / "bin" / "node"
 
 
-def install_terminado(folder: Path) -> None:
+def install_from_pypi(folder: Path, sources: Path) -> None:
     venv.create(folder, with_pip=True)
-    run(PYTHON, "-m", "pip", "install", "--quiet", "--require-hashes", "-r", SOURCES / "requirements.txt")
+    python = folder / "bin" / "python"
+    run(python, "-m", "pip", "install", "--quiet", "--require-hashes", "-r", sources / "requirements.txt")
 
 
-def install_node_pty(folder: Path) -> None:
-    """Compile node-pty, which has no binary for Linux, with the headers of the wheel."""
+def install_from_npm(folder: Path, sources: Path) -> None:
+    """Install a package; node-pty has no binary for Linux and is compiled with the headers of the wheel."""
     for name in ("package.json", "package-lock.json"):
-        shutil.copy(SOURCES / name, folder)
+        shutil.copy(sources / name, folder)
     home = node_home()
     run(
         node(),
         home / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js",
-        "ci",
+        "install",  # not `ci`, which wants the packages of every platform
+        "--no-save",
         "--no-audit",
         "--no-fund",
         cwd=folder,
@@ -57,47 +61,75 @@ def install_node_pty(folder: Path) -> None:
     )
 
 
-def compile_bare(folder: Path) -> None:
-    run("cc", "-O2", "-o", folder / "bare", SOURCES / "bare.c", "-lutil")
+def compile_bare(folder: Path, sources: Path) -> None:
+    run("cc", "-O2", "-o", folder / "bare", sources / "bare.c", "-lutil")
 
 
-# Each peer: its folder, the files whose change requires a new installation, and its installer.
-PEERS: dict[str, tuple[list[str], Callable[[Path], None]]] = {
-    "python": (["requirements.txt"], install_terminado),
-    "node": (["package.json", "package-lock.json"], install_node_pty),
-    "bare": (["bare.c"], compile_bare),
+PYPI, NPM = ["requirements.txt"], ["package.json", "package-lock.json"]
+Installer = Callable[[Path, Path], None]
+
+# Each peer: the folder of its sources, the files whose change requires a new installation, its installer.
+PEERS: dict[str, tuple[Path, list[str], Installer]] = {
+    "python": (SOURCES, PYPI, install_from_pypi),
+    "node": (SOURCES, NPM, install_from_npm),
+    "bare": (SOURCES, ["bare.c"], compile_bare),
+    "jupyter": (SOURCES / "jupyter", PYPI, install_from_pypi),
+    "cao": (SOURCES / "cao", PYPI, install_from_pypi),
+    "wetty": (SOURCES / "wetty", NPM, install_from_npm),
+    "opencode": (SOURCES / "opencode", NPM, install_from_npm),
+    "cloudcli": (SOURCES / "cloudcli", NPM, install_from_npm),
+    "hapi": (SOURCES / "hapi", NPM, install_from_npm),
 }
+
+
+def missing(name: str) -> str | None:
+    """Return why a peer cannot run on this machine, or None."""
+    return None if (INSTALLED / name / "installed").exists() else "not installed"
+
+
+def python_version(name: str, package: str) -> str:
+    """Return the package of PyPI and its installed version."""
+    installed = next((INSTALLED / name).glob("lib/python*/site-packages"))
+    found = {each.name.replace("_", "-"): each.version for each in distributions(path=[str(installed)])}
+    return f"{package} {found[package.replace('_', '-')]}"
+
+
+def node_version(name: str, package: str) -> str:
+    """Return the package of npm and its installed version."""
+    described = json.loads((INSTALLED / name / "node_modules" / package / "package.json").read_text())
+    return f"{package} {described['version']}"
 
 
 def run(*command: str | Path, cwd: Path | None = None, env: dict[str, str] | None = None) -> None:
     subprocess.run(command, cwd=cwd, env=env, check=True, stdout=sys.stderr)
 
 
-def fingerprint(names: list[str]) -> str:
+def fingerprint(files: Iterable[Path]) -> str:
     digest = hashlib.sha256(sys.version.encode())
-    for name in names:
-        digest.update((SOURCES / name).read_bytes())
+    for file in files:
+        digest.update(file.read_bytes())
     return digest.hexdigest()
 
 
-def install() -> list[str]:
-    """Install or update every peer; return a sentence for each that could not be installed."""
-    missing = []
-    for name, (inputs, installer) in PEERS.items():
+def install(names: Iterable[str] = PEERS) -> list[str]:
+    """Install or update peers; return a sentence for each that could not be installed."""
+    problems = []
+    for name in names:
+        sources, inputs, installer = PEERS[name]
         folder = INSTALLED / name
         stamp = folder / "installed"
-        wanted = fingerprint(inputs)
+        wanted = fingerprint(sources / each for each in inputs)
         if stamp.exists() and stamp.read_text() == wanted:
             continue
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         try:
-            installer(folder)
+            installer(folder, sources)
         except (subprocess.CalledProcessError, OSError) as error:
-            missing.append(f"{name}: {error}")
+            problems.append(f"{name}: {error}")
         else:
             stamp.write_text(wanted)
-    return missing
+    return problems
 
 
 if __name__ == "__main__":

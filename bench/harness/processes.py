@@ -6,6 +6,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 START_SECONDS = 30.0
@@ -60,6 +61,17 @@ def environment(home: Path) -> dict[str, str]:
         "TERM": "xterm-256color",
         "LANG": "C.UTF-8",
     }
+
+
+def processes_of(home: Path) -> list[int]:
+    """Return every process whose command line or environment contains the home."""
+    mark = os.fsencode(home)
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if mark in (folder / "cmdline").read_bytes() or mark in (folder / "environ").read_bytes():
+                found.append(int(folder.name))
+    return found
 
 
 class Server:

@@ -15,7 +15,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from harness.processes import START_SECONDS, Server, environment
+from harness.processes import START_SECONDS, Server, environment, processes_of
 from harness.websocket import BINARY, SILENCE, TEXT, WebSocket
 from systems.system import System, Terminal
 
@@ -25,14 +25,17 @@ COMMAND = Path(sys.executable).parent / "bullpen"
 class OffsetTerminal(Terminal):
     """Sends no acknowledgements, since the peers have none; so it gets every byte, also on a slow machine."""
 
-    def __init__(self, system: "Bullpen", worker: str) -> None:
+    def __init__(self, system: "Bullpen", worker: str, after: int | None = None) -> None:
+        """Attach to a terminal; with `after`, continue at this offset."""
         self.system = system
         self.worker = worker
         path = f"/ws/session/{system.session}/worker/{worker}?format=binary&client={secrets.token_hex(8)}"
-        self.socket = WebSocket(system.port, path, system.headers)
-        self.attached = False
+        self.socket = WebSocket(
+            system.port, path if after is None else f"{path}&after={after}", system.headers
+        )
+        self.attached = after is not None
         self.typed = 0
-        self.offset = 0
+        self.offset = after or 0
 
     def _send(self, message: dict[str, Any]) -> None:
         self.socket.send(TEXT, json.dumps(message).encode())
@@ -75,6 +78,7 @@ class OffsetTerminal(Terminal):
 
 class Bullpen(System):
     name = "Bullpen"
+    runs_agents = True
     session: str
 
     @classmethod
@@ -114,13 +118,16 @@ class Bullpen(System):
         answer: str = self.call("POST", "/api/sessions", order)["id"]
         return answer
 
+    def start_again(self) -> None:
+        self.server = self.start()
+        self.wait_until_healthy()
+
     def restart(self) -> float:
         """Kill the server and start it again; return the seconds until it is healthy."""
         self.server.process.kill()
         self.server.process.wait()
         began = time.perf_counter()
-        self.server = self.start()
-        self.wait_until_healthy()
+        self.start_again()
         return time.perf_counter() - began
 
     def add_viewer(self, terminal: Terminal) -> WebSocket:
@@ -134,9 +141,27 @@ class Bullpen(System):
         worker = self.call("POST", f"/api/sessions/{self.session}/workers", order)
         return OffsetTerminal(self, worker["id"])
 
+    def reopen(self, terminal: Terminal) -> Terminal | None:
+        assert isinstance(terminal, OffsetTerminal)
+        return OffsetTerminal(self, terminal.worker, terminal.offset)
+
+    def prompt(self, text: str) -> None:
+        self.agent = self.new_session(agentId="demo")
+        self.call("POST", f"/api/sessions/{self.agent}/prompt", {"text": text})
+
+    def open_request(self) -> str | None:
+        asked = self.call("GET", f"/api/sessions/{self.agent}/permissions")["permissions"]
+        return asked[0]["id"] if asked else None
+
+    def allow(self, request: str) -> None:
+        path = f"/api/sessions/{self.agent}/permissions/{request}"
+        asked = self.call("GET", f"/api/sessions/{self.agent}/permissions")["permissions"]
+        options = {each["kind"]: each["optionId"] for each in asked[0]["options"]}
+        self.call("POST", path, {"optionId": options["allow_once"]})
+
     def pids(self) -> list[int]:
         """Return the server and the keeper: the processes of this data directory that have no terminal."""
-        pids = [pid for pid in self._processes() if not has_terminal(pid)]
+        pids = [pid for pid in processes_of(self.home) if not has_terminal(pid)]
         if self.server.pid not in pids or len(pids) < 2:
             raise RuntimeError(f"server {self.server.pid} and its keeper expected, found {pids}")
         return pids
@@ -144,7 +169,7 @@ class Bullpen(System):
     def stop(self) -> None:
         """End the server, and then the keeper and its children by their pids: they outlive the server."""
         self.server.stop()
-        for pid in self._processes():
+        for pid in processes_of(self.home):
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
 
@@ -169,16 +194,6 @@ class Bullpen(System):
             return response.status, response.read()
         finally:
             connection.close()
-
-    def _processes(self) -> list[int]:
-        """Return every process whose command line or environment contains the home."""
-        mark = os.fsencode(self.home)
-        found = []
-        for folder in Path("/proc").glob("[0-9]*"):
-            with suppress(OSError):
-                if mark in (folder / "cmdline").read_bytes() or mark in (folder / "environ").read_bytes():
-                    found.append(int(folder.name))
-        return found
 
 
 def has_terminal(pid: int) -> bool:

@@ -33,6 +33,8 @@ class System(ABC):
     """A terminal server. Entering the block starts it in a new home; leaving it ends all its processes."""
 
     name: ClassVar[str]
+    runs_agents: ClassVar[bool] = False  # here, without an account and a model
+    redraws: ClassVar[bool] = False  # sends the screen, not the bytes of the program
 
     home: Path
     port: int
@@ -56,12 +58,33 @@ class System(ABC):
     def open(self) -> Terminal:
         """Open a new terminal."""
 
+    def reopen(self, terminal: Terminal) -> Terminal | None:
+        """Open a terminal again after the server was started again; None if it is gone."""
+        return None
+
     def pids(self) -> list[int]:
         """Return the processes of the server, without the shells."""
         return [self.server.pid]
 
     def wait_until_ready(self) -> None:
         self.server.wait_for_port(self.port)
+
+    def prompt(self, text: str) -> None:
+        """Give a prompt to the demo agent, in a system that runs agents by protocol."""
+        raise NotImplementedError
+
+    def open_request(self) -> str | None:
+        """Return the id of the permission that the agent requests; None if it requests none."""
+        raise NotImplementedError
+
+    def allow(self, request: str) -> None:
+        """Answer the request of the agent."""
+        raise NotImplementedError
+
+    def start_again(self) -> None:
+        """Start the server after it was killed, in the same home."""
+        self.server = self.start()
+        self.wait_until_ready()
 
     def stop(self) -> None:
         self.server.stop()

@@ -49,8 +49,9 @@ async def test_the_program_has_the_size_of_the_window_and_follows_its_changes(
     await new_terminal(server)
     await attach(tmux)
     await run_in_program(tmux, "stty size", "30 100")
-    tmux.resize(83, 21)
-    await run_in_program(tmux, "stty size", "21 83")
+    tmux.resize(83, 21)  # the window gets the new size a moment later
+    resized = "until [ \"$(stty size)\" = '21 83' ]; do sleep 0.1; done"
+    await run_in_program(tmux, f"{resized}; echo resized-$((40 + 2))", "resized-42")
 
 
 async def test_both_ways_to_detach_leave_the_program_running(server: Server, tmux: Tmux) -> None:

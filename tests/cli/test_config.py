@@ -1,5 +1,6 @@
 """`bullpen config`: the settings, their sources and their values in the running server, and their changes."""
 
+import asyncio
 import json
 import re
 import tomllib
@@ -66,10 +67,27 @@ async def test_config_shows_the_values_of_the_running_server_in_eighty_columns(
     resized = "until [ \"$(stty size)\" = '60 80' ]; do :; done"
     await tmux.enter(f"{resized}; bullpen config; echo over-$((40 + 2))")
     shown = await tmux.until("\nover-42\n")
+    assert "SETTING" in shown, shown
     listed = [line.split()[0] for line in shown[shown.index("SETTING") :].split("\n\n")[0].splitlines()]
     assert listed == ["SETTING", *report["settings"]]  # one line for each setting, so none was wrapped
     await server.stop()
     assert "No running server could be asked" in (await bullpen("config")).out
+
+
+async def test_config_shows_the_settings_although_the_server_does_not_answer(
+    bullpen_without_server: Bullpen,
+) -> None:
+    async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 500 Internal Server Error\r\ncontent-length: 0\r\n\r\n")
+        writer.close()
+
+    async with await asyncio.start_server(refuse, "127.0.0.1", 0) as listening:
+        url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
+        bullpen_without_server.env |= {"BULLPEN_URL": url, "BULLPEN_TOKEN": "any"}
+        shown = await bullpen_without_server("config")
+    assert (shown.code, "SETTING" in shown.out) == (0, True), shown
+    assert "No running server could be asked" in shown.out
 
 
 async def test_a_setting_is_written_into_the_file_and_removed_from_it(

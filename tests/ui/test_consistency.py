@@ -1,7 +1,9 @@
 """The page shows times and failures once, with the same text in every view."""
 
 import re
+from datetime import datetime, timedelta
 
+import pytest
 from playwright.async_api import BrowserContext, expect
 
 from support.chat_page import ChatPage
@@ -39,3 +41,50 @@ async def test_the_inbox_reports_a_crash_once_with_the_name_of_the_agent(
     await talk.wait_for_event("worker_failed")
     await expect(page.get_by_role("article")).to_have_count(1)
     await expect(page.get_by_role("article")).to_contain_text("Demo crashed (exit code 3)")
+
+
+@pytest.mark.parametrize(
+    ("age", "in_list", "in_chat"),
+    [
+        (timedelta(seconds=50), "now", "just now"),
+        (timedelta(seconds=100), "1 min", "1 min ago"),
+        (timedelta(hours=3, minutes=40), "3 h", "3 h ago"),
+    ],
+)
+async def test_the_age_of_a_permission_is_the_same_in_the_chat_and_in_the_list_of_sessions(
+    chat: ChatPage, age: timedelta, in_list: str, in_chat: str
+) -> None:
+    await chat.send_message("[[permission title=delete]]")
+    shown = chat.permission_card.locator("time")
+    asked_at = datetime.fromisoformat(await shown.get_attribute("datetime") or "")
+    await chat.page.clock.set_fixed_time(asked_at + age)
+    await chat.page.reload()
+    await expect(shown).to_have_text(in_chat)
+    sessions = chat.page.get_by_role("navigation", name="Sessions")
+    await expect(sessions.locator("time")).to_have_text(in_list)
+
+
+async def test_all_connections_of_a_page_are_restored_together(
+    device: BrowserContext, server: Server
+) -> None:
+    page = await device.new_page()
+    await page.clock.install()
+    session = await server.new_session()
+    await server.new_terminal(session["id"])
+    await page.goto(f"{server.url}/#/session/{session['id']}")
+    light = page.get_by_role("button", name="Connection:")
+    terminal = page.get_by_role("tabpanel").get_by_text(re.compile(r"^\W*connected"))
+    await expect(light).to_contain_text("Connected")
+    await expect(terminal).to_be_visible()
+    await server.kill()
+    await expect(light).to_contain_text("Reconnecting")
+    await expect(terminal).to_have_count(0)
+    # From here on the time of the page advances only below, so each connection waits for its own attempt.
+    await page.clock.pause_at(datetime.now() + timedelta(minutes=1))
+    await server.start()
+    attempts: list[str] = []
+    page.on("websocket", lambda socket: attempts.append(socket.url))
+    while not attempts:
+        await page.clock.run_for(20)
+    await expect(light).to_contain_text("Connected")
+    await expect(terminal).to_be_visible()

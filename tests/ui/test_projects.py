@@ -1,6 +1,7 @@
 """The home page adds projects and starts sessions in them."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -46,6 +47,17 @@ async def test_a_project_is_added_by_completing_its_path_with_the_keyboard(
     await expect(page.get_by_label("Prompt")).to_be_focused()
     await expect(page.get_by_label("Starts at")).to_contain_text("main")
     assert await page.evaluate("window.violations") == []
+
+
+async def test_the_example_of_a_directory_lies_in_the_workspace_root(
+    visitor: BrowserContext, server: Server
+) -> None:
+    server.set(AGENT_WORKSPACE_ROOT=str(server.workspace / "code"))
+    await server.restart()
+    page = await visitor.new_page()
+    await page.goto(await login_url(server))
+    await expect(page.get_by_placeholder(f"{server.workspace}/code/")).to_be_visible()
+    await expect(page.get_by_placeholder(re.compile("~|home directory"))).to_have_count(0)
 
 
 async def test_a_clone_shows_its_progress_and_is_cancelled_or_becomes_a_project(

@@ -2,11 +2,13 @@
 
 import asyncio
 import json
+import re
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 from playwright.async_api import Browser, BrowserContext, FloatRect, Locator, Page, expect
 
+from bullpen.keeper.spool import SEGMENT_BYTES
 from support.pages import log_in, new_profile
 from support.server import Server
 from support.session_client import SessionClient, define_scripted
@@ -167,6 +169,26 @@ async def test_a_replay_opens_at_the_first_visible_content(device: BrowserContex
     await recorded.end_terminal()
     await page.goto(f"{server.url}/#/replay/{session.id}")
     await expect(player.terminal).to_contain_text("#")
+
+
+async def test_a_recording_without_its_beginning_is_shown_from_its_first_whole_line(
+    device: BrowserContext, server: Server
+) -> None:
+    session = SessionClient(server, await server.new_session())
+    recorded = RecordedSession(server, session, await server.new_terminal(session.id))
+    # A few lines more than a segment of the recording has room for.
+    await recorded.run(f"yes 'a line of output' | head -c {SEGMENT_BYTES}; echo end-$((20 + 1))", b"end-21")
+    await recorded.end_terminal()
+    first, second = sorted((server.home / "spool").rglob("*.bin"))
+    first.unlink()  # as the keeper does when the recording exceeds its retention
+    first.with_suffix(".idx").unlink()
+    assert not second.read_bytes().startswith(b"a line")
+    page = await device.new_page()
+    await page.goto(f"{server.url}/#/replay/{session.id}")
+    player = Player(page)
+    await player.time.press("End")
+    await expect(player.terminal).to_contain_text("end-21")
+    await expect(player.terminal.locator("> div").first).to_have_text(re.compile("^a line of output *$"))
 
 
 async def test_a_session_is_played_from_its_beginning_to_its_end(

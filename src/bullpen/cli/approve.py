@@ -64,20 +64,24 @@ def approve(
 
 
 def choose(options: list[PermissionOption], kind: str, option: str | None) -> str:
-    """Return the id of the option that `option` names, else of the first option of a kind."""
+    """Return the id of the option that `option` names, else of the first option of a kind.
+
+    To reject for ever may take the place of rejecting once, but to allow always never that of allowing once.
+    Raise Invalid for an unknown option, and Conflict if the agent offers none of the kind.
+    """
     offered = [each for each in options if each.option_id]
+    names = ", ".join(printable(each.option_id) for each in offered)
     if option is not None:
         for each in offered:
             if option in (each.option_id, each.name):
                 return each.option_id
-        names = ", ".join(printable(each.option_id) for each in offered)
         raise Invalid(f"there is no option {option}; the options are {names}")
-    kinds = (kind,) if kind.endswith("_always") else (kind, kind.replace("_once", "_always"))
+    kinds = ("reject_once", "reject_always") if kind == "reject_once" else (kind,)
     for each_kind in kinds:
         for each in offered:
             if each.kind == each_kind:
                 return each.option_id
-    raise Conflict("the agent does not offer that; see the options with --list, choose one with --option")
+    raise Conflict(f"the agent does not offer to {kind.replace('_', ' ')}; choose one with --option: {names}")
 
 
 def describe(permission: Permission) -> str:

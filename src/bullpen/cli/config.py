@@ -8,9 +8,9 @@ from typing import Any
 import click
 from msgspec.structs import replace
 
-from ..client import Client, ServerNotRunning, Setting
+from ..client import Client, Setting
 from ..config import HIDDEN, config_file, describe, find_definition, load
-from ..domain.errors import Forbidden, Invalid, Unauthorized
+from ..domain.errors import BullpenError, Invalid
 from .config_edit import read_config, replace_config, toml_value, with_setting, without_setting
 from .output import print_json
 from .table import TableColumn, print_table
@@ -82,7 +82,7 @@ def unset(setting: str) -> None:
 
 
 def _change(name: str, edit: Callable[[str], str]) -> None:
-    """Change the configuration file, and print which value is used now and after the next start."""
+    """Change the configuration file, and print when the value is used. The log level is changed at once."""
     path = config_file(os.environ)
     running = _running_settings()  # before the change, which may be of the address of the server
     old = read_config(path)
@@ -92,6 +92,8 @@ def _change(name: str, edit: Callable[[str], str]) -> None:
     print(f"{name} is {_format_value(setting['value'])} ({home_relative(setting['source'])}).")
     if setting["source"] not in (str(path), "default"):
         print(f"{setting['source'].capitalize()} has priority over {home_relative(str(path))}.")
+    if name == "log_level" and running is not None and name in running:
+        with_client(lambda client: client.set_log_level(setting["value"]))
     print(_when_used(name, setting["value"], running))
 
 
@@ -101,7 +103,6 @@ def _when_used(name: str, value: Any, running: dict[str, Setting] | None) -> str
     if used is None:
         return "The server uses it from its next start on."
     if name == "log_level":
-        with_client(lambda client: client.set_log_level(value))
         return "The running server uses it now."
     if used.value == value != HIDDEN:
         return "The running server uses this value."
@@ -140,7 +141,7 @@ def _show(json: bool) -> None:
 
 
 def _running_settings() -> dict[str, Setting] | None:
-    """Return the settings of the running server; None if none runs or this token may not read them."""
+    """Return the settings of the running server; None if none answers or this token may not read them."""
 
     async def ask(client: Client) -> dict[str, Setting]:
         settings = await client.settings()
@@ -151,7 +152,7 @@ def _running_settings() -> dict[str, Setting] | None:
 
     try:
         return with_client(ask)
-    except (ServerNotRunning, Forbidden, Unauthorized):
+    except BullpenError:  # the settings of the next start are shown even if the server fails
         return None
 
 

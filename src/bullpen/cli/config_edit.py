@@ -38,7 +38,10 @@ def replace_config(path: Path, text: str) -> None:
 
 
 def with_setting(text: str, name: str, value: str) -> str:
-    """Return the text with a setting changed in its place, or added before the first table."""
+    """Return the text with a setting changed in its place, or added before the first table.
+
+    Raise Conflict if no such change leads to a text that is parsed as intended.
+    """
     wanted = tomllib.loads(text) | tomllib.loads(f"{name} = {value}")
     lines = text.splitlines(keepends=True)
     old = _find(lines, name)
@@ -53,7 +56,10 @@ def with_setting(text: str, name: str, value: str) -> str:
 
 
 def without_setting(text: str, name: str) -> str:
-    """Return the text without a setting; unchanged if it does not contain the setting."""
+    """Return the text without a setting; unchanged if it does not contain the setting.
+
+    Raise Conflict if the lines of the setting cannot be found.
+    """
     lines = text.splitlines(keepends=True)
     if name in tomllib.loads(text):
         old = _find(lines, name)

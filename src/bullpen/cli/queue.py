@@ -128,7 +128,10 @@ def resume(session: str) -> None:
 
 
 def parse_send_time(text: str, now_ms: int) -> datetime:
-    """Return the next moment with a time of day (18:30), or the moment of a date and time; else Invalid."""
+    """Return the next moment with a time of day (18:30), or the moment of a date and time.
+
+    Raise Invalid for any other text, and for a moment in the past.
+    """
     now = datetime.fromtimestamp(now_ms / 1000).astimezone()
     try:
         if len(text) <= len("18:30"):

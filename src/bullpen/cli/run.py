@@ -90,7 +90,7 @@ def run(
 
 
 async def _prompt(client: Client, session: Session, text: str, choice: ModelAndMode) -> PromptResult:
-    """Send the first prompt; if that fails, remove the session and raise the reason."""
+    """Send the first prompt. If that fails, raise the reason; remove the session unless its agent failed."""
     try:
         await choice.apply(client, session.id)
         return await with_remedies(client, lambda: client.prompt(session.id, text))

@@ -1,4 +1,4 @@
-"""Read lines from standard input in a thread, so that the event loop keeps handling signals."""
+"""Ask the user for lines; a thread reads standard input, so that the event loop keeps handling signals."""
 
 import asyncio
 import os

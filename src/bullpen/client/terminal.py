@@ -163,7 +163,7 @@ class Terminal:
             await self._has_work.wait()
 
     def _address(self) -> str:
-        """Return the path of the next connection with the current position."""
+        """Return the path of the next connection with the current position; forget it for a redraw."""
         query = {"format": "binary", "client": self.writer}
         if self._redraw:
             self._redraw = False

@@ -76,7 +76,10 @@ class SpoolWriter:
         return self._starts[0]
 
     def append(self, data: bytes | memoryview) -> int:
-        """Write `data` and return the new end. On an OSError the rest is kept in `unwritten` for `flush`."""
+        """Write `data` and return the new end.
+
+        Raise OSError if the disk refuses it; the rest is then kept in `unwritten` for `flush`.
+        """
         try:
             if self.end >= self._segment_end:
                 self._start_next_segment()
@@ -150,7 +153,7 @@ class SpoolWriter:
         self._segment_end = self.end + self._segment
 
     def _make_entry(self, now: int) -> bytes:
-        """Return an index entry for the current end."""
+        """Return an index entry for the current end, to be written next; note when another one is due."""
         entry = INDEX_ENTRY.pack(self.end, self._epoch + now, *self._unwritten_size)
         self._unwritten_size = _SIZE_UNCHANGED
         self._next_entry = now + ENTRY_INTERVAL_NS

@@ -99,7 +99,10 @@ class SessionExport:
         return encode({**event, "data": self._redaction.redact_json(event["data"])})
 
     def _files(self, out: ZipStream) -> Iterator[bytes]:
-        """Yield the recordings of terminals, as spool and as cast, and the images, as chunks of the zip."""
+        """Yield the recordings of terminals, as spool and as cast, and the images, as chunks of the zip.
+
+        A redacted export has no images.
+        """
         for worker in self._terminals():
             for run in range(1, worker.run + 1):
                 with closing(self._recording(worker.id, run)) as recording:

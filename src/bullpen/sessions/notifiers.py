@@ -1,4 +1,4 @@
-"""Send a notification about an inbox item to a webhook or a desktop command."""
+"""Send a notification about an inbox item to a webhook or a desktop command; the caller handles failures."""
 
 import asyncio
 import os

@@ -221,7 +221,7 @@ async def _move_or_copy(source: Path, target: Path, id: str) -> None:
 
 
 async def _copy_over(source: Path, target: Path, id: str) -> None:
-    """Move a directory to another file system: copy it completely, and only then rename it into place.
+    """Move a directory to another file system: copy it, then rename the copy into place, the original aside.
 
     A failure leaves the original in place, removes the copy, and raises RemoteFault.
     """

@@ -122,7 +122,7 @@ class DatabaseFiles:
         self._known: tuple[tuple[int, int], tuple[int, int]] | None = None
 
     def in_place(self) -> bool:
-        """Return whether the paths still lead to the files that an open connection writes to."""
+        """Return whether the paths still lead to the files that they led to at the first call."""
         try:
             found = _inode(self.path), _inode(self._log)
         except FileNotFoundError:

@@ -111,7 +111,7 @@ def _create(connection: Connection) -> None:
 def _migrate(connection: Connection, start: str | None, to: str | None) -> None:
     """Run Alembic's migrations up or down to another revision; None is an empty database.
 
-    Raise Invalid for an unknown revision.
+    Raise Invalid for an unknown revision, and Conflict if rows would refer to nothing afterwards.
     """
     from alembic import command  # noqa: PLC0415 (see above)
     from alembic.config import Config  # noqa: PLC0415

@@ -120,7 +120,7 @@ class HttpProtocol(HttpToolsProtocol):
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """Check the limits of headers and target, then let uvicorn start the request."""
+        """Check the target of the request, then let uvicorn start the request; its body comes next."""
         self._unparsed = 0
         if len(self.url) > MAX_TARGET_BYTES:
             self._error_code = "headers_too_large"

@@ -132,7 +132,7 @@ def _diff(content: dict[str, Any]) -> str:
 
 
 def _longest_fence(text: str) -> int:
-    """Return the length of the longest run of backticks, so that a fence can be longer."""
+    """Return the length of the longest word of backticks only: a shorter fence could end there."""
     return max((len(run) for run in text.replace("\n", " ").split() if set(run) == {"`"}), default=0)
 
 

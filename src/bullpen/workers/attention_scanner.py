@@ -18,7 +18,10 @@ class AttentionScanner:
         self._unfinished = b""
 
     def find_last(self, data: bytes) -> str | None:
-        """Return a description of the last call that ends in these bytes, or None."""
+        """Return a description of the last call that ends in the next piece of output, or None.
+
+        The beginning of an unfinished call is kept for the next piece.
+        """
         data = self._unfinished + data
         unfinished = _UNFINISHED.search(data)
         cut = (

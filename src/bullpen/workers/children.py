@@ -264,7 +264,7 @@ class ChildHandles:
         await _translate_errors(keeper.remove_spools(worker_id))
 
     def forget(self, child: ChildHandle) -> None:
-        """Drop a child that has ended, and close its recording."""
+        """Drop the handle of a child that has ended, and close its recording. The keeper is not told."""
         self._children.pop((child.worker_id, child.run), None)
         child.recording.close()
 

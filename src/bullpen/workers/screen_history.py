@@ -88,37 +88,37 @@ def unwrap_cursor_line(terminal: EmulatedTerminal, cols: int) -> bytes:
 
 
 def _cut(y: int, cols: int) -> bytes:
-    """Erase a row from column `cols` on."""
+    """Return the bytes that erase a row from column `cols` on."""
     return b"\x1b[%d;%dH\x1b[K" % (y + 1, cols + 1)
 
 
 def _end_again(terminal: EmulatedTerminal, y: int) -> bytes:
-    """Erase the last character of a row, which ends its wrapping, and print it once more."""
+    """Return the bytes that print the last character of a row again, which ends its wrapping."""
     start, character = _character(terminal, terminal.cols - 1, y)
     place = b"\x1b[%d;%dH" % (y - terminal.scrollback_rows + 1, start + 1)
     return place + b"\x1b[K" + character + RESET_PEN
 
 
 def _basic(drawn: bytes) -> bytes:
-    """Use the short codes of the first 16 colours: many terminals brighten bold text only then."""
+    """Return the bytes with short codes for 16 colours: many terminals brighten bold text only then."""
     return PALETTE_COLOR.sub(lambda found: BASIC_COLORS[found[0]], drawn)
 
 
 def _before_rows(terminal: EmulatedTerminal) -> bytes:
-    """Return the state to set before the rows are drawn."""
+    """Return the bytes that set the state of the terminal before the rows are drawn."""
     title = b"\x1b]2;%s\x1b\\" % terminal.title if terminal.title else b""
     graphemes = b"\x1b[?%dh" % GRAPHEMES if terminal.mode(GRAPHEMES) else b""  # how wide characters are
     return _colors(terminal) + title + graphemes
 
 
 def _after_rows(terminal: EmulatedTerminal) -> bytes:
-    """Return the state to set after the rows are drawn."""
+    """Return the bytes that restore the state of the terminal after the rows are drawn."""
     state = terminal.extras("tabstops") + _region(terminal) + terminal.extras("keyboard") + _pen(terminal)
     return state + _modes(terminal)  # last: without wrapping, the pen could not be put at the end of a row
 
 
 def _primary_below(clone: EmulatedTerminal, room: int) -> bytes:
-    """Draw the primary screen, and enter the alternate one in the way that the program did."""
+    """Return the bytes that draw the primary screen and enter the alternate one as the program did."""
     enter = _enter_alternate(clone)
     clone.feed(enter.replace(b"h", b"l"))
     rows = list(_rows(clone))
@@ -184,14 +184,14 @@ def _blank_row(terminal: EmulatedTerminal, grid: Grid, y: int) -> bytes:
 
 
 def _colored(grid: Grid, y: int, start: int, end: int) -> bytes:
-    """Draw the backgrounds of cells without text."""
+    """Return the bytes that draw the backgrounds of cells without text."""
     spans = [span for span in grid.backgrounds(y) if start <= span.start < end]
     drawn = (b"\x1b[%dG\x1b[%sm\x1b[%dX" % (s.start + 1, s.value, s.end - s.start) for s in spans)
     return b"".join(drawn) + b"\x1b[0m" if spans else b""
 
 
 def _links(terminal: EmulatedTerminal, grid: Grid, y: int) -> bytes:
-    """Print the links of a row over it, with the cursor at the end of the row afterwards."""
+    """Return the bytes that print the links of a row over it, and leave the cursor at the end of the row."""
     drawn, end = bytearray(), 0
     for start, end, uri in grid.links(y):
         drawn += b"\x1b[%dG" % (start + 1) + _linked(uri, terminal.styled_cells(y, start, end))

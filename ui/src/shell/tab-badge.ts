@@ -1,4 +1,4 @@
-/** The title and icon of the browser tab, which show how many sessions need the user. */
+/** Compute the title and the icon of the browser tab, which show how many sessions need the user. */
 
 /** The numbers of sessions that need the user, by their need. */
 export interface Waiting {

@@ -121,7 +121,7 @@ function withSettings(state: Conversation, change: Partial<Settings>): Conversat
   return { ...state, settings: { ...(state.settings ?? EMPTY_SETTINGS), ...change } } // some agents report settings before their session exists
 }
 
-/** Return modes or models with another current value. */
+/** Return modes or models with another current value, also if none were known. */
 function withCurrent(choices: unknown, key: string, value: unknown): unknown {
   const before = typeof choices === 'object' && choices !== null && !Array.isArray(choices) ? choices : {}
   return { ...before, [key]: value }

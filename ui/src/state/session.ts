@@ -234,6 +234,7 @@ function asDisconnectPolicy(value: unknown): Session['onLastDisconnect'] | null 
   return nullable(value) as Session['onLastDisconnect'] | null
 }
 
+/** Return the sandbox level in an event, or null without one. It is not checked: the server has done that. */
 function asSandboxLevel(value: unknown): WorkerSnapshot['sandbox'] {
   return nullable(value) as WorkerSnapshot['sandbox']
 }

@@ -126,7 +126,7 @@ export class XtermScreen implements Screen {
     this.#setFont(Math.max(SMALLEST_FONT, Math.floor(FONT_SIZE * scale * 2) / 2))
   }
 
-  /** Return the size that fits into the box with the normal font. */
+  /** Set the font to its normal size, and return the size of the terminal that then fits into the box. */
   room(): Size {
     this.#setFont(FONT_SIZE)
     return this.#fit.proposeDimensions() ?? { cols: this.#terminal.cols, rows: this.#terminal.rows }

@@ -91,7 +91,7 @@ def _command(line: str, rest: list[re.Match[str]]) -> str:
 
 
 def _file(rest: list[re.Match[str]]) -> str:
-    """Return the first word before the next verb that is quoted or looks like a file name."""
+    """Return the first word before the next verb that is quoted or like a file name, else DEFAULT_FILE."""
     for word in rest:
         name = word[1] or (word[2] or "").strip("!?:*").rstrip(".")
         if name.lower() in VERBS:

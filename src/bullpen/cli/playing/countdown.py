@@ -1,4 +1,4 @@
-"""Provide the timer that waits for the next moment of a recording, and can be paused."""
+"""Compute when the next moment of a recording is due, also after a pause or a change of the speed."""
 
 from ... import clock
 

@@ -82,7 +82,10 @@ class OutputFilter(Sequences):
         return _LONG_PARAMETER.sub(_MAX_PARAMETER, token.group())
 
     def _filter_command(self, token: re.Match[bytes]) -> bytes:
-        """Return an operating system command (OSC), or nothing for a query or the clipboard."""
+        """Return an operating system command (OSC), or nothing for a query, the clipboard or a held title.
+
+        The last title is kept in `title`.
+        """
         number, _, rest = token["osc"].partition(b";")
         if number in _TITLES:
             self.title = token.group()

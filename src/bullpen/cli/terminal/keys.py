@@ -30,7 +30,7 @@ class DetachKeys:
         self._pasting = False
 
     def feed(self, data: bytes) -> TypedInput:
-        """Return what of the typed bytes goes to the program."""
+        """Return what of the next typed bytes goes to the program, and whether they detach."""
         passed = bytearray()
         for token in _TOKEN.finditer(data):
             kind, text = token.lastgroup or "other", token.group()
