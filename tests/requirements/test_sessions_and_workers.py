@@ -45,13 +45,15 @@ class WorkerSocket:
         self._path = f"/ws/session/{worker['sessionId']}/worker/{worker['id']}"
         self._server = server
 
-    async def exchange(self, *sent: dict[str, Any], until: str, text: str = "") -> list[dict[str, Any]]:
-        """Send messages; return the received ones up to one of a type, once all text contains `text`."""
+    async def exchange(self, *sent: dict[str, Any], until: str = "", text: str = "") -> list[dict[str, Any]]:
+        """Send messages; return the received ones up to one of the type `until`, or to this text."""
         received: list[dict[str, Any]] = []
         async with self._server.socket(self._path) as ws, asyncio.timeout(60):
             for message in sent:
                 await ws.send(json.dumps(message))
-            while not received or received[-1]["type"] != until or text not in terminal_text(received):
+            while not received or (
+                text not in terminal_text(received) if text else received[-1]["type"] != until
+            ):
                 received.append(json.loads(await ws.recv()))
         return received
 
@@ -125,7 +127,7 @@ async def test_r74_a_reload_of_the_page_keeps_every_worker_and_its_screen(shared
     for worker in workers:
         typed = {"type": "input", "data": f"echo kept-$((40 + 2))-{worker['role'].replace(' ', '')}\r"}
         wanted = f"kept-42-{worker['role'].replace(' ', '')}"
-        await WorkerSocket(shared, worker).exchange(typed, until="output", text=wanted)
+        await WorkerSocket(shared, worker).exchange(typed, text=wanted)
         (history, *_) = await WorkerSocket(shared, worker).exchange(until="history")
         assert wanted in history["data"]
     shown = await shared.call("GET", f"/api/sessions/{session['id']}", 200)
@@ -148,10 +150,10 @@ async def test_r76_a_client_sends_input_resize_and_image(shared: Server) -> None
     worker = await add(shared, session, type="terminal")
     resize = {"type": "resize", "cols": 101, "rows": 33}
     typed = {"type": "input", "data": "stty size\r"}
-    received = await WorkerSocket(shared, worker).exchange(resize, typed, until="output", text="33 101")
+    received = await WorkerSocket(shared, worker).exchange(resize, typed, text="33 101")
     assert "33 101" in terminal_text(received)
     image = {"type": "image", "data": base64.b64encode(png()).decode(), "mimeType": "image/png"}
-    received = await WorkerSocket(shared, worker).exchange(image, until="output", text=".png")
+    received = await WorkerSocket(shared, worker).exchange(image, text=".png")
     assert "/images/" in terminal_text(received).replace("\r", "").replace("\n", "")
     await end(shared, session)
 

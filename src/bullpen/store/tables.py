@@ -157,6 +157,7 @@ workers = Table(
     Column("last_active_at", BigInteger, nullable=False),
     Column("agent_kind", Text),
     Column("owner", Text),
+    Column("url", Text),
 )
 
 events = Table(
