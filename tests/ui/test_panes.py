@@ -39,14 +39,13 @@ async def test_stop_and_queue_stay_in_a_pane_that_was_split_twice(
         await message.click()
         await choose_in_menu(page, direction)
         await expect(page.get_by_role("button", name="Close pane")).to_have_count(panes)
-    for name in ("Stop", "Queue"):
-        await expect(page.get_by_role("button", name=name, exact=True)).to_be_in_viewport(ratio=1)
-
     await message.fill("/")
     await expect(page.get_by_role("option").first).to_be_in_viewport(ratio=1)
     await expect(page.get_by_role("listbox", name="Commands")).to_be_in_viewport(ratio=1)
     await page.get_by_role("option", name="/plan").click()
     await expect(message).to_have_value("/plan ")
+    for name in ("Stop", "Queue"):
+        await expect(page.get_by_role("button", name=name, exact=True)).to_be_in_viewport(ratio=1)
 
 
 async def test_a_terminal_whose_program_asks_for_focus_reports_is_split_and_closed(

@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, FrameLocator, Locator, Page, expect
 
@@ -183,6 +184,7 @@ async def test_a_preview_opens_a_path_is_reloaded_and_gets_the_width_of_a_phone(
     await expect(preview.panel.get_by_role("button", name="Phone")).to_have_attribute("aria-pressed", "true")
 
 
+@pytest.mark.own_server
 async def test_no_cookie_of_bullpen_reaches_a_preview(preview: PreviewPage, device: BrowserContext) -> None:
     """This holds also if the browser has a cookie of Bullpen for the host name of the frame."""
     [cookie] = await device.cookies()

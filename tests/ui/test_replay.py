@@ -176,19 +176,19 @@ async def test_a_recording_without_its_beginning_is_shown_from_its_first_whole_l
 ) -> None:
     session = SessionClient(server, await server.new_session())
     recorded = RecordedSession(server, session, await server.new_terminal(session.id))
-    # A few lines more than a segment of the recording has room for.
-    await recorded.run(f"yes 'a line of output' | head -c {SEGMENT_BYTES}; echo end-$((20 + 1))", b"end-21")
+    long_line = f"yes | tr -d '\\n' | head -c {SEGMENT_BYTES + 200_000}"
+    await recorded.run(f"{long_line}; echo; echo whole-$((20 + 1))", b"whole-21")
     await recorded.end_terminal()
     first, second = sorted((server.home / "spool").rglob("*.bin"))
     first.unlink()  # as the keeper does when the recording exceeds its retention
     first.with_suffix(".idx").unlink()
-    assert not second.read_bytes().startswith(b"a line")
+    assert second.read_bytes().startswith(b"yyy")
     page = await device.new_page()
     await page.goto(f"{server.url}/#/replay/{session.id}")
     player = Player(page)
     await player.time.press("End")
-    await expect(player.terminal).to_contain_text("end-21")
-    await expect(player.terminal.locator("> div").first).to_have_text(re.compile("^a line of output *$"))
+    await expect(player.terminal).to_contain_text("exit")
+    await expect(player.terminal.locator("> div").first).to_have_text(re.compile(r"^whole-21\s*$"))
 
 
 async def test_a_session_is_played_from_its_beginning_to_its_end(

@@ -246,3 +246,14 @@ async def test_view_does_not_allow_prompts_and_operate_does_not_allow_agent_defi
     definition = {"name": "x", "kind": "acp", "command": ["x"]}
     assert await status("operate", "PUT", "/api/agents/x", definition) == 403
     assert await status("operate", "POST", answer, {"optionId": "yes"}) == 204
+
+
+async def test_an_agent_that_never_answers_is_failed_with_its_stderr(server: Server) -> None:
+    server.set(BULLPEN_AGENT_START_TIMEOUT="1")
+    await server.restart()
+    command = ["sh", "-c", "echo no network >&2; exec sleep 1000"]
+    body = {"name": "Silent", "kind": "acp", "command": command}
+    await server.call("PUT", "/api/agents/silent", 200, json=body)
+    session = await server.new_session(agentId="silent")
+    worker = await server.worker_in(session["id"], session["workers"][0]["id"], "failed")
+    assert worker["error"] == "it did not answer within 1 s: no network"
