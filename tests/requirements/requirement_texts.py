@@ -9,6 +9,17 @@ DOCUMENTS = {
 }
 
 REQUIREMENTS = {
+    1: "each agent worker has one record: process, connection, output",
+    2: "the first command to an agent that does not run creates it: `starting`, then `connected`",
+    3: "the status is `idle`, `starting`, `connected`, `running`, `exited` or `error`",
+    4: "the page connects when it is opened",
+    6: "an indicator shows whether the page is connected",
+    7: "output is appended and shown at once",
+    8: "the buffer of a worker has at most 1 MB; the oldest output leaves first",
+    9: "the page holds at most 200 entries",
+    10: "draft, scroll position and open tab survive a reload",
+    11: "closing the panel can end its agents",
+    12: "leaving the page tells the server",
     13: "a session row has a UUID, repository, status, times, and a foreign key to the repository",
     14: "a message row has a UUID, session, role (user, agent, system), content as JSON, and a time",
     15: "a session is read with its messages in order and its repository",
@@ -84,6 +95,11 @@ REQUIREMENTS = {
 
 # The deliberate deviation from the words of a document, with its reason.
 DEVIATIONS = {
+    2: "A command is a prompt; it waits in the queue until the agent is ready.",
+    8: "The recording on disk keeps all output.",
+    9: "Older entries are loaded again when the user scrolls to them.",
+    11: "Agents go on by default; `onLastDisconnect: terminate` ends them after a grace, not at a reload.",
+    12: "A request with `keepalive` takes the place of a beacon, which cannot carry our second secret.",
     17: "A session that has ended can be reopened: its history and its agent's conversation are kept.",
     19: "Only the failure of the agent that a session was created with, before its first answer, ends the "
     "session; otherwise the agent has failed and can be started again.",
