@@ -32,7 +32,7 @@ from support.sample_events import (
     worker_spawning,
 )
 
-SNAPSHOT_SCHEMA = (16, "b8251c3371a4471c")
+SNAPSHOT_SCHEMA = (17, "8e1d23d15edd8b75")
 
 
 def line(

@@ -29,6 +29,7 @@ REVISIONS = (
     "0011",
     "0012",
     "0013",
+    "0014",
 )
 HEAD = REVISIONS[-1]
 SCRIPTS = Path(__file__).parent / "migrations"
