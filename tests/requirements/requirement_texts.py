@@ -66,6 +66,20 @@ REQUIREMENTS = {
     67: "an end during a spawn is clean",
     68: "a crash marks only its agent as failed, and is logged",
     69: "many clients do all of this at once",
+    70: "there are worktree sessions and quick sessions",
+    71: "there are five types of workers; a new type is one file and one entry",
+    72: "the activity of an agent comes from its output or from the protocol",
+    73: "sessions and workers survive a restart of the server",
+    74: "a reload of the page keeps every worker and its screen",
+    75: "there are sockets for a worker and for the dashboard",
+    76: "a client sends `input`, `resize` and `image`",
+    77: "the server sends `output`, `exit`, `history` and `activity`",
+    78: "sessions are created, listed, read, deleted and restarted over REST",
+    79: "workers are listed, created and deleted over REST",
+    80: "`agentId` at the creation starts the primary agent; `continueConversation` continues",
+    81: "the session manager has fourteen operations",
+    82: "`sessions.json` is imported in its old and its new format",
+    83: "a diff worker shows the changes of a workspace",
 }
 
 # The deliberate deviation from the words of a document, with its reason.
@@ -84,4 +98,8 @@ DEVIATIONS = {
     53: "`onLastDisconnect: terminate` ends a session after its last viewer has left.",
     61: "`agent:response` also has `partial`; more requests and notices exist for lists and errors.",
     65: "An agent that does not end after 5 seconds is killed.",
+    73: "The programs themselves go on too: their parent is the keeper, not the server.",
+    78: "Answers are the bare session; `DELETE` keeps the history unless `purge` is given.",
+    79: "Answers are the bare worker.",
+    82: "Workers are exited after the import and can be restarted; no process is started.",
 }

@@ -32,7 +32,7 @@ from support.sample_events import (
     worker_spawning,
 )
 
-SNAPSHOT_SCHEMA = (17, "8e1d23d15edd8b75")
+SNAPSHOT_SCHEMA = (17, "ee6ea1a62b9a83c7")
 
 
 def line(

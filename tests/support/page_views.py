@@ -178,7 +178,7 @@ class ViewNavigator:
 
     async def missing(self) -> None:
         await self._show("session/no-such-session")
-        await expect(self._page.get_by_text("There is no such session")).to_be_visible()
+        await expect(self._page.get_by_text("This session does not exist")).to_be_visible()
 
     async def archived(self) -> None:
         await self._show(f"session/{self._content.archived.id}")

@@ -31,15 +31,29 @@ async def login_url(server: Server) -> str:
     return url
 
 
-async def log_in(profile: BrowserContext, server: Server) -> None:
-    """Store the cookie and the secret in a profile, as the login page does (tests/ui/test_login.py)."""
+async def log_in(profile: BrowserContext, server: Server) -> str:
+    """Store the cookie and the secret in a profile, as the login page does (tests/ui/test_login.py).
+
+    Return the secret.
+    """
     code = (await login_url(server)).partition("#code=")[2]
     answer = await profile.request.post(f"{server.url}/api/login", data={"code": code})
     assert answer.ok, await answer.text()
-    secret = (await answer.json())["secret"]
+    secret: str = (await answer.json())["secret"]
     state = await profile.storage_state()
     state["origins"] = [{"origin": server.url, "localStorage": [{"name": "bullpen.secret", "value": secret}]}]
     await profile.set_storage_state(state)
+    return secret
+
+
+async def restore_login(profile: BrowserContext, server: Server, secret: str) -> None:
+    """Remove everything that pages of a profile have stored, and store its login again."""
+    page = await profile.new_page()
+    await page.goto(f"{server.url}/manifest.webmanifest")  # the page itself would store something
+    await page.evaluate(
+        "(secret) => { localStorage.clear(); localStorage.setItem('bullpen.secret', secret) }", secret
+    )
+    await page.close()
 
 
 class TerminalPage:

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import pytest
 from playwright.async_api import BrowserContext, expect
 
 from support.pages import login_url
@@ -29,6 +30,7 @@ async def test_the_demo_button_explains_the_plan_the_permission_and_the_change_i
     assert await page.evaluate("window.violations") == []
 
 
+@pytest.mark.own_server
 async def test_the_sessions_of_agent_console_are_offered_and_imported(
     device: BrowserContext, server: Server
 ) -> None:

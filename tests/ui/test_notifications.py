@@ -5,6 +5,7 @@ import json
 from collections.abc import AsyncIterator
 from typing import Any
 
+import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, WebSocket, expect
 
@@ -37,6 +38,7 @@ async def chromium() -> AsyncIterator[Browser]:
         yield browser
 
 
+@pytest.mark.own_server
 async def test_a_notification_about_another_session_opens_that_session(
     device: BrowserContext, server: Server
 ) -> None:
@@ -114,6 +116,7 @@ async def test_the_page_tells_the_server_whether_a_session_is_visible(
             await asyncio.sleep(0.05)
 
 
+@pytest.mark.own_server
 async def test_the_page_says_what_to_do_when_the_browser_denies_notifications(
     device: BrowserContext, server: Server
 ) -> None:

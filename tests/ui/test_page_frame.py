@@ -68,6 +68,7 @@ async def test_an_alert_says_that_the_server_does_not_answer_until_it_answers(
     await expect(alert).to_have_count(0)
 
 
+@pytest.mark.own_server
 async def test_the_connection_light_shows_that_there_is_no_network(
     device: BrowserContext, server: Server
 ) -> None:

@@ -111,7 +111,7 @@ async def test_at_the_limit_of_agents_the_page_names_the_setting_and_archives_th
         await page.get_by_role("button", name="Start", exact=True).click()
         if title == "second":
             dialog = page.get_by_role("dialog", name="Archive an idle session?")
-            await expect(dialog).to_contain_text("raise the limit with AGENT_MAX_SESSIONS")
+            await expect(dialog).to_contain_text("AGENT_MAX_SESSIONS")
             await dialog.get_by_role("button", name="Archive “first”").click()
         await expect(page.get_by_role("log")).to_contain_text(f"You said: {title}")
         await expect(page.get_by_role("button", name="Stop")).to_have_count(0)

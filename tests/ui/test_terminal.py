@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, expect
 
@@ -87,6 +88,7 @@ async def test_a_control_sequence_with_a_huge_count_does_not_freeze_the_page(ter
         await terminal.wait_for_text(f"alive-{100 + n}")
 
 
+@pytest.mark.own_server
 async def test_a_program_cannot_write_to_the_clipboard(
     terminal: TerminalPage, device: BrowserContext
 ) -> None:

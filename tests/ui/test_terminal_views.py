@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TypeVar
 
+import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, Page, expect
 
@@ -135,6 +136,7 @@ async def test_a_phone_and_a_laptop_share_a_terminal_and_each_can_take_over_its_
     await until(lambda: font_size(phone.page), lambda size: size < 13)
 
 
+@pytest.mark.own_server
 async def test_a_terminal_that_shrinks_while_its_history_is_drawn_shows_no_blank_rows(
     terminal: TerminalPage, device: BrowserContext
 ) -> None:
@@ -225,6 +227,7 @@ async def test_a_link_in_a_terminal_is_opened_only_after_the_user_confirms_its_a
     assert await opened.evaluate("window.opener") is None
 
 
+@pytest.mark.own_server
 async def test_selected_text_is_copied(terminal: TerminalPage, device: BrowserContext) -> None:
     await device.grant_permissions(["clipboard-read", "clipboard-write"])
     await terminal.run("clear; echo take-$((40 + 2))")
@@ -268,6 +271,7 @@ async def test_a_long_paste_arrives_completely(terminal: TerminalPage, workspace
     assert (workspace / "pasted").read_text() == text
 
 
+@pytest.mark.own_server
 async def test_a_program_writes_to_the_clipboard_only_when_the_user_allows_it(
     terminal: TerminalPage, device: BrowserContext
 ) -> None:
@@ -282,6 +286,7 @@ async def test_a_program_writes_to_the_clipboard_only_when_the_user_allows_it(
     assert await terminal.page.evaluate("navigator.clipboard.readText()") == "given"
 
 
+@pytest.mark.own_server
 async def test_a_terminal_is_drawn_with_webgl_if_there_is_a_graphics_card(
     device: BrowserContext, server: Server
 ) -> None:
@@ -312,6 +317,7 @@ HOSTILE_OUTPUT = [
 ]
 
 
+@pytest.mark.own_server
 async def test_hostile_output_changes_neither_the_page_nor_the_clipboard(
     terminal: TerminalPage, device: BrowserContext
 ) -> None:

@@ -35,6 +35,7 @@ class Worker(ServerShape, frozen=True, kw_only=True):
     agent_id: str | None = None
     agent_kind: str | None = None
     file_path: str | None = None
+    url: str | None = None
     owner: str | None = None  # the agent whose command a terminal runs
     activity: str = "unknown"
     activity_why: str | None = None

@@ -158,6 +158,7 @@ workers = Table(
     Column("last_active_at", BigInteger, nullable=False),
     Column("agent_kind", Text),
     Column("owner", Text),
+    Column("url", Text),
     Column("sandbox", Text),  # the level of the current run
 )
 

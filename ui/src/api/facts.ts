@@ -395,6 +395,7 @@ export interface WorkerSpawning {
   agentId?: string | null
   agentKind?: string | null
   filePath?: string | null
+  url?: string
   cols?: number
   rows?: number
   automatic?: boolean

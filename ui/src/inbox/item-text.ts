@@ -6,7 +6,7 @@ import { failureText, stopReasonText } from '../state/reasons.ts'
 export const KINDS: Record<InboxItem['kind'], { need: Need; label: string }> = {
   permission: { need: 'asking', label: 'Permission' },
   question: { need: 'asking', label: 'Question' },
-  asking: { need: 'asking', label: 'Waits in its terminal' },
+  asking: { need: 'asking', label: 'Needs input in its terminal' },
   failed: { need: 'error', label: 'Failed' },
   finished: { need: 'done', label: 'Finished' },
 }

@@ -23,7 +23,7 @@ export function newWorkerMenu(app: App, session: Session): MenuGroup[] {
       ],
     },
     {
-      label: 'Show again',
+      label: 'Hidden tabs',
       items: hidden.map((worker) => ({
         label: worker.name,
         hint: workerStateText(worker),

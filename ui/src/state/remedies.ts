@@ -57,7 +57,7 @@ export function idleLongest(sessions: readonly Session[]): IdleSession | undefin
 function archiveQuestion(message: string, { session, since }: IdleSession): YesQuestion {
   return {
     title: 'Archive an idle session?',
-    text: `${sentence(message)} “${session.title}” is idle for the longest time: its last work ended ${ago(since, Date.now())}. Archiving it ends its programs; you can continue it later.`,
+    text: `${sentence(message)} “${session.title}” has been idle for the longest time: it finished ${ago(since, Date.now())}. Archiving ends its programs; you can continue it later.`,
     label: `Archive “${session.title}”`,
   }
 }
