@@ -356,6 +356,22 @@ class TokenList(ServerShape, frozen=True, kw_only=True):
     tokens: list[Token]
 
 
+class GrantedAccess(ServerShape, frozen=True, kw_only=True):
+    """A host that sealed runs may reach, or a path that sandboxed runs may read or write."""
+
+    id: str
+    kind: str
+    target: str
+    repo_id: str | None = None
+    added_at: datetime = EPOCH
+
+
+class GrantedAccessList(ServerShape, frozen=True, kw_only=True):
+    """What users have allowed to sandboxed runs."""
+
+    grants: list[GrantedAccess]
+
+
 class MachineSandbox(ServerShape, frozen=True, kw_only=True):
     """What runs the sandbox on the machine of the server, and the levels without a choice."""
 

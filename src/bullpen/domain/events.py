@@ -152,6 +152,13 @@ class WorkerActivity(Fact, frozen=True, kw_only=True, omit_defaults=True):
     by_hand: bool = False
 
 
+class SandboxRefusal(Fact, frozen=True, kw_only=True):
+    """A program of a sealed run was refused a host, given as `name:port`."""
+
+    host: str
+    program: str
+
+
 class Error(Fact, frozen=True, kw_only=True):
     """An error that a reader of the session's history should know about."""
 

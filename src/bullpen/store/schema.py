@@ -30,6 +30,7 @@ REVISIONS = (
     "0012",
     "0013",
     "0014",
+    "0015",
 )
 HEAD = REVISIONS[-1]
 SCRIPTS = Path(__file__).parent / "migrations"

@@ -38,6 +38,7 @@ export interface Facts {
   request_answered: RequestAnswered
   request_received: RequestReceived
   request_sent: RequestSent
+  sandbox_refusal: SandboxRefusal
   session_changed: SessionChanged
   session_end: SessionEnd
   session_imported: SessionImported
@@ -267,6 +268,11 @@ export interface RequestSent {
   n: number
   method: string
   params?: unknown
+}
+
+export interface SandboxRefusal {
+  host: string
+  program: string
 }
 
 export interface SessionChanged {
