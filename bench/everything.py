@@ -24,6 +24,7 @@ BENCHES = {
     "fence": "The fence",
     "search": "Search over a million messages",
     "replay": "Replay of a long session",
+    "sandbox": "The sandbox",
     "diff": "The diff of a large repository",
     "cli": "The command line",
     "ui": "The page",

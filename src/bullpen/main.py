@@ -26,6 +26,7 @@ from .domain.errors import Invalid, Unavailable
 from .git.overlays import OVERLAYS
 from .intervals import intervals
 from .sandbox.command import MECHANISMS
+from .sandbox.grants import SandboxGrants
 from .sandbox.roots import WorkspaceRoots
 from .sessions.agent_console import find_saved_sessions
 from .sessions.clones import RepositoryClones
@@ -181,6 +182,8 @@ async def _open_context(
         await roots.load()
         services = WorkerServices(config, store, children, screens, agents, roots, worker_keys.environment)
         services.repositories = repositories
+        services.sandbox.grants = grants = SandboxGrants(records, roots.protected)
+        await grants.load()
         sessions = Sessions(store, services, tasks)
         sessions.imported_ids = await records.imported_sessions()
         inbox, presence, rules = LiveInbox(sessions), ViewerPresence(tasks), RuleSet(records, sessions)
@@ -205,6 +208,7 @@ async def _open_context(
             recorder=SessionRecorder(sessions, records),
             agents=agents,
             roots=roots,
+            grants=grants,
             secrets=secrets,
             traffic=TrafficCounters(),
             connections=UnauthenticatedConnections(config.request_timeout, _descriptor_limit()),

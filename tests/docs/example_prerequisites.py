@@ -20,6 +20,9 @@ async def prepare(server: Server, session_id: str, section: Section) -> dict[str
         return await _ask(talk, "ask", "permission", "{pid}")
     if section.path.startswith("/api/rules"):
         return {"{rule}": await _add_rule(server, section.method)}
+    if section.path == "/api/sandbox/grants/{id}":
+        grant = {"kind": "host", "target": "example.org"}
+        return {"{id}": (await server.call("PUT", "/api/sandbox/grants", 200, json=grant))["id"]}
     if section.path == "/api/clones/{id}":
         clone = await server.call("POST", "/api/clones", 201, json={"url": "http://127.0.0.1:1/cloned"})
         return {"{id}": clone["id"]}

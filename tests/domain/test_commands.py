@@ -201,7 +201,7 @@ def test_the_longest_text_and_the_smallest_and_largest_terminal_are_allowed() ->
 
 
 SIZES = "a terminal has 1 to 1000 columns and rows"
-KINDS = "a worker's type is one of agent, terminal, diff, markdown, not toaster"
+KINDS = "a worker's type is one of agent, terminal, diff, markdown, web, not toaster"
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,17 @@ DOCUMENTS = {
 }
 
 REQUIREMENTS = {
+    1: "each agent worker has one record: process, connection, output",
+    2: "the first command to an agent that does not run creates it: `starting`, then `connected`",
+    3: "the status is `idle`, `starting`, `connected`, `running`, `exited` or `error`",
+    4: "the page connects when it is opened",
+    6: "an indicator shows whether the page is connected",
+    7: "output is appended and shown at once",
+    8: "the buffer of a worker has at most 1 MB; the oldest output leaves first",
+    9: "the page holds at most 200 entries",
+    10: "draft, scroll position and open tab survive a reload",
+    11: "closing the panel can end its agents",
+    12: "leaving the page tells the server",
     13: "a session row has a UUID, repository, status, times, and a foreign key to the repository",
     14: "a message row has a UUID, session, role (user, agent, system), content as JSON, and a time",
     15: "a session is read with its messages in order and its repository",
@@ -66,10 +77,29 @@ REQUIREMENTS = {
     67: "an end during a spawn is clean",
     68: "a crash marks only its agent as failed, and is logged",
     69: "many clients do all of this at once",
+    70: "there are worktree sessions and quick sessions",
+    71: "there are five types of workers; a new type is one file and one entry",
+    72: "the activity of an agent comes from its output or from the protocol",
+    73: "sessions and workers survive a restart of the server",
+    74: "a reload of the page keeps every worker and its screen",
+    75: "there are sockets for a worker and for the dashboard",
+    76: "a client sends `input`, `resize` and `image`",
+    77: "the server sends `output`, `exit`, `history` and `activity`",
+    78: "sessions are created, listed, read, deleted and restarted over REST",
+    79: "workers are listed, created and deleted over REST",
+    80: "`agentId` at the creation starts the primary agent; `continueConversation` continues",
+    81: "the session manager has fourteen operations",
+    82: "`sessions.json` is imported in its old and its new format",
+    83: "a diff worker shows the changes of a workspace",
 }
 
 # The deliberate deviation from the words of a document, with its reason.
 DEVIATIONS = {
+    2: "A command is a prompt; it waits in the queue until the agent is ready.",
+    8: "The recording on disk keeps all output.",
+    9: "Older entries are loaded again when the user scrolls to them.",
+    11: "Agents go on by default; `onLastDisconnect: terminate` ends them after a grace, not at a reload.",
+    12: "A request with `keepalive` takes the place of a beacon, which cannot carry our second secret.",
     17: "A session that has ended can be reopened: its history and its agent's conversation are kept.",
     19: "Only the failure of the agent that a session was created with, before its first answer, ends the "
     "session; otherwise the agent has failed and can be started again.",
@@ -84,4 +114,8 @@ DEVIATIONS = {
     53: "`onLastDisconnect: terminate` ends a session after its last viewer has left.",
     61: "`agent:response` also has `partial`; more requests and notices exist for lists and errors.",
     65: "An agent that does not end after 5 seconds is killed.",
+    73: "The programs themselves go on too: their parent is the keeper, not the server.",
+    78: "Answers are the bare session; `DELETE` keeps the history unless `purge` is given.",
+    79: "Answers are the bare worker.",
+    82: "Workers are exited after the import and can be restarted; no process is started.",
 }

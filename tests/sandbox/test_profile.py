@@ -115,6 +115,12 @@ def test_git_configuration_is_read_only_below_a_writable_git_directory() -> None
     assert ("GIT_CONFIG_KEY_0", "gc.auto") in profile.variables
 
 
+def test_a_run_is_told_what_it_can_write_and_how_more_is_allowed() -> None:
+    note = dict(workspace_profile(state=("/state",)).variables)["BULLPEN_SANDBOX_NOTE"]
+    assert f"/state, {WORKSPACE} and /tmp" in note
+    assert "bullpen sandbox allow" in note
+
+
 def test_a_sealed_run_has_no_network() -> None:
     profile = plan_profile("sealed", MACHINE, RunPaths(workspace=WORKSPACE), proxy="/data/proxy")
     assert not profile.has_network

@@ -22,6 +22,8 @@ SANDBOXED = {
     "sessions/worktree_setup.py": "the setup and cleanup commands",
     "sessions/titling.py": "the title command",
     "sandbox/landlock_launcher.py": "restricts itself before it runs the program",
+    "sandbox/proxy_bridge.py": "inside the sandbox of a sealed run",
+    "sandbox/probe_program.py": "inside the sandbox that is tried",
 }
 # Of programs that neither an agent nor a repository chooses.
 OWN = {
@@ -34,6 +36,8 @@ OWN = {
     "keeper/__main__.py": "becomes a daemon",
     "keeper/client.py": "starts the keeper",
     "sandbox/mechanism.py": "tries whether bubblewrap works",
+    "sandbox/probe_stage.py": "a process that the probes try to reach",
+    "sandbox/probes.py": "the probes, at each level",
     "sessions/notifiers.py": "the notification command of the owner's settings",
     "sessions/trash.py": "cp, to move a worktree to another disk",
 }

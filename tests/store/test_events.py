@@ -32,7 +32,7 @@ from support.sample_events import (
     worker_spawning,
 )
 
-SNAPSHOT_SCHEMA = (16, "b8251c3371a4471c")
+SNAPSHOT_SCHEMA = (17, "ee6ea1a62b9a83c7")
 
 
 def line(

@@ -135,6 +135,34 @@ async def test_the_page_of_a_web_server_is_shown_beside_its_session_until_the_se
     await expect(page.locator("iframe")).to_have_count(0)
 
 
+async def test_a_page_is_shown_in_a_tab_of_its_session_also_after_a_reload(preview: PreviewPage) -> None:
+    await preview.start_web_server(PLAIN)
+    page = preview.page
+    await preview.panel.get_by_role("button", name="Show in a tab").click()
+    tab = page.get_by_role("tab", name=f"Port {preview.port}")
+    await expect(tab).to_be_visible()
+    await page.get_by_role("button", name="Hide the panel").click()
+    shown = preview.frame.get_by_role("heading", name="Hello from the session")
+    await expect(shown).to_be_visible()
+    workers = (await preview.server.call("GET", f"/api/sessions/{preview.worker['sessionId']}"))["workers"]
+    web = workers[-1]
+    assert (web["type"], web["url"]) == ("web", f"http://localhost:{preview.port}/")
+    field = page.get_by_role("textbox", name="Path")
+    await field.fill("/deep")
+    await field.press("Enter")
+    await preview.until_frame_shows(f"http://localhost:{preview.port}/deep")
+    await page.reload()
+    await expect(shown).to_be_visible()
+    await preview.until_frame_shows(f"http://localhost:{preview.port}/deep")
+    workers_path = f"/api/sessions/{preview.worker['sessionId']}/workers"
+    await preview.server.call("DELETE", f"{workers_path}/{web['id']}", 200)
+    await expect(page.get_by_text("This page is closed")).to_be_visible()
+    await expect(page.locator("iframe")).to_have_count(0)
+    await page.get_by_role("button", name="Show it again").click()
+    await expect(shown).to_be_visible()
+    assert await page.evaluate("window.violations") == []
+
+
 async def test_a_preview_opens_a_path_is_reloaded_and_gets_the_width_of_a_phone(
     preview: PreviewPage,
 ) -> None:

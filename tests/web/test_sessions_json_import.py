@@ -170,7 +170,7 @@ async def test_an_entry_that_cannot_be_imported_is_skipped_with_a_reason(server:
     with_unknown_workers = new_entry(
         "strange",
         workspace,
-        worker("w", "web", "Browser"),
+        worker("w", "toaster", "Browser"),
         worker("v", "agent", "Unknown", agentId="unknown-agent"),
     )
     in_worktree = new_entry("tree", workspace, type="worktree", repositoryId="unknown", worktreeId="wt")

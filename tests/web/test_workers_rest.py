@@ -84,8 +84,8 @@ async def test_a_session_without_an_agent_is_idle_and_has_the_status_of_its_firs
     await shared_server.call("DELETE", conversation.path)
 
 
-async def test_there_are_four_types_of_workers() -> None:
-    assert set(WORKER_TYPES) == {"agent", "terminal", "diff", "markdown"}
+async def test_there_are_five_types_of_workers() -> None:
+    assert set(WORKER_TYPES) == {"agent", "terminal", "diff", "markdown", "web"}
 
 
 async def test_the_activity_of_an_acp_agent_follows_its_conversation(conversation: SessionClient) -> None:

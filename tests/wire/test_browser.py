@@ -40,6 +40,7 @@ WORKER_FIELDS = [
     "agentKind",
     "workspace",
     "filePath",
+    "url",
     "owner",
     "state",
     "activity",

@@ -10,7 +10,18 @@ from msgspec import Struct
 
 import bullpen.main
 from bullpen.domain.conversation import AgentMessage, UserEcho, UserPrompt
-from bullpen.domain.events import FACTS, Event, Fact, Int64, Run, WindowSide, WorkerReady, read_fact
+from bullpen.domain.events import (
+    FACTS,
+    DisconnectPolicy,
+    Event,
+    Fact,
+    Int64,
+    Run,
+    SessionType,
+    WindowSide,
+    WorkerReady,
+    read_fact,
+)
 from bullpen.log.entries import storable_entry
 from bullpen.wire.json import storable
 from bullpen.wire.plain_json import is_plain, plain_json
@@ -24,6 +35,9 @@ FIELDS: dict[Any, st.SearchStrategy[Any]] = {str: any_text, str | None: st.none(
 BOUNDED: dict[Any, st.SearchStrategy[Any]] = {
     Run: st.integers(1, 2**31 - 1),
     WindowSide: st.integers(1, 2**16 - 1),
+    SessionType: st.sampled_from(["worktree", "quick"]),
+    DisconnectPolicy: st.sampled_from(["keep", "terminate"]),
+    DisconnectPolicy | None: st.sampled_from([None, "keep", "terminate"]),
     Int64 | None: st.none() | st.integers(-(2**63), 2**63 - 1),
 }
 

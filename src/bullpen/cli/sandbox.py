@@ -1,24 +1,97 @@
 """`bullpen sandbox`: show what the runs of a session can reach, or try the sandbox of this machine."""
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..client import Client, MachineSandbox, Session, Worker
-from .find import find_session
+from ..client import Client, GrantedAccess, MachineSandbox, Session, Worker
+from ..domain.errors import NotFound
+from .find import find_repository, find_session
 from .output import print_json
+from .session_place import absolute
 from .table import TableColumn, print_table
-from .text import paint
+from .text import paint, short
 from .verb import json_option, with_client
 from .verb_group import VerbGroup
 
 if TYPE_CHECKING:
     from ..sandbox.probes import ProbeResult
 
-sandbox = VerbGroup(help="Show what agents can read, write and reach, or try it.")
+sandbox = VerbGroup(help="Show or extend what agents can read, write and reach.")
 
 _RUNS = (TableColumn("ROLE", least=8), TableColumn("TYPE"), TableColumn("SANDBOX"))
+
+
+_GRANTS = (TableColumn("ID"), TableColumn("MAY"), TableColumn("TARGET", least=12), TableColumn("SESSIONS OF"))
+
+
+@sandbox.command()
+@json_option
+def ls(json: bool) -> None:
+    """List the hosts and paths that you have allowed."""
+    grants, names = with_client(_fetch_grants)
+    if json:
+        print_json({"grants": grants})
+    elif grants:
+        rows = [[short(each.id), each.kind, each.target, names.get(each.repo_id, "all")] for each in grants]
+        print_table(_GRANTS, rows)
+    else:
+        print("nothing is allowed beside the levels; see: bullpen sandbox allow --help")
+
+
+@sandbox.command()
+@click.argument("target", help="A host (`name`, `.name` with all subdomains, `name:port`), or a path.")
+@click.option("--write", is_flag=True, help="Allow writing the path too.")
+@click.option("--repo", help="Only for the sessions of this repository.")
+@json_option
+def allow(target: str, write: bool, repo: str | None, json: bool) -> None:
+    """Allow sealed agents to reach a host, or all sandboxed agents to read a path.
+
+    A path is seen by runs that start afterwards, a host at once.
+
+    \b
+    Examples:
+      bullpen sandbox allow pypi.example.org --repo shop
+      bullpen sandbox allow ~/datasets
+      bullpen sandbox allow --write /srv/cache
+    """
+    is_path = target.startswith(("/", "~", ".")) and not _is_domain(target)
+    kind = ("write" if write else "read") if is_path else "host"
+    if write and not is_path:
+        raise click.UsageError("--write is for a path")
+    place = str(absolute(Path(target).expanduser())) if is_path else target
+
+    async def work(client: Client) -> GrantedAccess:
+        repo_id = (await find_repository(client, repo)).id if repo else None
+        return await client.allow_in_sandbox(kind, place, repo_id)
+
+    grant = with_client(work)
+    if json:
+        print_json(grant)
+    else:
+        print(f"allowed: {grant.kind} {grant.target}")
+
+
+@sandbox.command()
+@click.argument("grant", help="The id of a grant, its beginning, or its target.")
+def rm(grant: str) -> None:
+    """Remove what you have allowed. Runs that have begun keep their paths."""
+
+    async def work(client: Client) -> GrantedAccess:
+        found = [
+            each
+            for each in await client.sandbox_grants()
+            if each.id.startswith(grant) or each.target == grant
+        ]
+        if len(found) != 1:
+            raise NotFound(f"{len(found)} grants match {grant}; see: bullpen sandbox ls")
+        await client.remove_sandbox_grant(found[0].id)
+        return found[0]
+
+    removed = with_client(work)
+    print(f"no longer allowed: {removed.kind} {removed.target}")
 
 
 @sandbox.command()
@@ -116,6 +189,16 @@ def _as_json(result: "ProbeResult") -> dict[str, Any]:
         "succeeded": result.succeeded,
         "expected": result.expected,
     }
+
+
+def _is_domain(target: str) -> bool:
+    """Return whether a text is `.name`, a host with all its subdomains, and not a relative path."""
+    return target.startswith(".") and "/" not in target and target.strip(".") != ""
+
+
+async def _fetch_grants(client: Client) -> tuple[list[GrantedAccess], dict[str | None, str]]:
+    """Return the grants, and the names of the repositories by id."""
+    return await client.sandbox_grants(), {each.id: each.name for each in await client.repositories()}
 
 
 async def _fetch(client: Client, session: str | None) -> tuple[MachineSandbox, Session | None]:

@@ -36,7 +36,7 @@ VERBS = {
     "recordings": "Check the files of a recording, or write them again.",
     "repo": "Register, list, change or unregister git repositories.",
     "roots": "Allow sessions in a directory.",
-    "sandbox": "Show what agents can read, write and reach, or try it.",
+    "sandbox": "Show or extend what agents can read, write and reach.",
     "worktree": "Add, list, remove or restore worktrees of a repository.",
     "token": "Add, list, revoke or rotate access tokens.",
     "mcp": "Let an agent use Bullpen, over the Model Context Protocol.",

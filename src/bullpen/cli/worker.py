@@ -23,11 +23,12 @@ worker_argument = click.argument("worker", metavar="WORKER", help="session/role,
 
 @worker.command(cls=VerbWithCommand)
 @session_argument
-@click.option("--type", default="terminal", help="The type: terminal, agent, diff, markdown.")
+@click.option("--type", default="terminal", help="The type: terminal, agent, diff, markdown, web.")
 @click.option("--name", "-n", help="Its name.")
 @click.option("--role", help="Its role, unique in the session.")
 @click.option("--agent", help="The agent, for type agent.")
 @click.option("--file", help="The file, for type markdown.")
+@click.option("--url", help="The page of a local port, for type web.")
 @json_option
 @quiet_option
 def add(
@@ -37,6 +38,7 @@ def add(
     role: str | None,
     agent: str | None,
     file: str | None,
+    url: str | None,
     json: bool,
     quiet: bool,
     command: tuple[str, ...],
@@ -48,12 +50,13 @@ def add(
       bullpen worker add my-session
       bullpen worker add my-session --name build
       bullpen worker add my-session -- npm run dev
+      bullpen worker add my-session --type web --url http://localhost:5173/
     """
 
     async def work(client: Client) -> Worker:
         found = await find_session(client, session)
         add = partial(client.add_worker, found.id, type, name=name, role=role, command=command)
-        return await with_remedies(client, partial(add, agent_id=agent, file_path=file))
+        return await with_remedies(client, partial(add, agent_id=agent, file_path=file, url=url))
 
     _report(with_client(work), "started", json, quiet)
 

@@ -238,14 +238,15 @@ class Client(
         agent_id: str | None = None,
         workspace: str | None = None,
         file_path: str | None = None,
+        url: str | None = None,
         command: Iterable[str] = (),
         cols: int | None = None,
         rows: int | None = None,
         key: str | None = None,
     ) -> Worker:
-        """Start a worker in a session: a terminal, an agent, a diff or a document (markdown).
+        """Start a worker in a session: a terminal, an agent, a diff, a document (markdown) or a web page.
 
-        A terminal runs `command`, a program and its arguments, in place of a shell.
+        A terminal runs `command`, a program and its arguments, in place of a shell. A web page is at `url`.
         """
         body = _without_empty(
             type=type,
@@ -254,6 +255,7 @@ class Client(
             agentId=agent_id,
             workspace=workspace,
             filePath=file_path,
+            url=url,
             command=list(command) or None,
             cols=cols,
             rows=rows,

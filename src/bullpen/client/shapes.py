@@ -35,6 +35,7 @@ class Worker(ServerShape, frozen=True, kw_only=True):
     agent_id: str | None = None
     agent_kind: str | None = None
     file_path: str | None = None
+    url: str | None = None
     owner: str | None = None  # the agent whose command a terminal runs
     activity: str = "unknown"
     activity_why: str | None = None
@@ -353,6 +354,22 @@ class TokenList(ServerShape, frozen=True, kw_only=True):
     """All tokens and logged-in browsers."""
 
     tokens: list[Token]
+
+
+class GrantedAccess(ServerShape, frozen=True, kw_only=True):
+    """A host that sealed runs may reach, or a path that sandboxed runs may read or write."""
+
+    id: str
+    kind: str
+    target: str
+    repo_id: str | None = None
+    added_at: datetime = EPOCH
+
+
+class GrantedAccessList(ServerShape, frozen=True, kw_only=True):
+    """What users have allowed to sandboxed runs."""
+
+    grants: list[GrantedAccess]
 
 
 class MachineSandbox(ServerShape, frozen=True, kw_only=True):

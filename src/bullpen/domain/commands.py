@@ -6,7 +6,7 @@ while no other change is made.
 
 from collections.abc import Iterable, Sequence
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from .conversation import ConversationReset, TurnEnd
 from .conversation_rules import cancel_open_items
@@ -26,7 +26,7 @@ from .sandbox import SandboxLevel
 from .snapshot import Snapshot, Worker
 from .states import SessionStatus, WorkerState
 
-WORKER_TYPES = ("agent", "terminal", "diff", "markdown")
+WORKER_TYPES = ("agent", "terminal", "diff", "markdown", "web")
 LAST_DISCONNECT = ("keep", "terminate")
 MAX_ROLE_LENGTH = 64
 MAX_TITLE_LENGTH = 200
@@ -50,6 +50,7 @@ class AddWorker(Struct, frozen=True, kw_only=True):
     agent_id: str | None = None
     agent_kind: str | None = None
     file_path: str | None = None
+    url: str | None = None  # as `check_local_url` returns it
     command: tuple[str, ...] = ()  # what a terminal runs in place of a shell
     cols: int = 80
     rows: int = 24
@@ -141,6 +142,7 @@ def restart_worker(
         agent_id=worker.agent_id,
         agent_kind=worker.agent_kind,
         file_path=worker.file_path,
+        url=worker.url or UNSET,
         cols=cols or worker.cols,
         rows=rows or worker.rows,
         automatic=automatic,
@@ -247,6 +249,10 @@ def _check_order(order: AddWorker) -> None:
         raise Invalid(f"a worker's type is one of {', '.join(WORKER_TYPES)}, not {order.type}")
     if order.type == "markdown" and not order.file_path:
         raise Invalid("a document needs the path of its file (filePath)")
+    if order.type == "web" and not order.url:
+        raise Invalid("a web worker needs the address of its page (url)")
+    if order.type != "web" and order.url:
+        raise Invalid(f"only a web worker has a url, not a worker of type {order.type}")
     if order.command:
         _check_command(order)
     check_size(order.cols, order.rows)
@@ -279,6 +285,7 @@ def _first_run(order: AddWorker, name: str, role: str) -> Draft:
         agent_id=order.agent_id,
         agent_kind=order.agent_kind,
         file_path=order.file_path,
+        url=order.url or UNSET,
         cols=order.cols,
         rows=order.rows,
         sandbox_asked=order.sandbox,
@@ -287,12 +294,12 @@ def _first_run(order: AddWorker, name: str, role: str) -> Draft:
 
 
 def _same_settings(worker: Worker, order: AddWorker) -> bool:
-    """Return whether the worker has the agent, workspace, file, command and sandbox of the order."""
-    ordered = (order.agent_id, order.workspace, order.file_path)
+    """Return whether the worker has the agent, workspace, file, page, command and sandbox of the order."""
+    ordered = (order.agent_id, order.workspace, order.file_path, order.url)
     if order.sandbox not in (None, worker.sandbox_asked):
         return False
     same_command = not order.command or (worker.command is not None and worker.command.argv == order.command)
-    return same_command and (worker.agent_id, worker.workspace, worker.file_path) == ordered
+    return same_command and (worker.agent_id, worker.workspace, worker.file_path, worker.url) == ordered
 
 
 def _termination_drafts(snapshot: Snapshot, workers: Iterable[Worker], reason: str) -> list[Draft]:

@@ -8,7 +8,7 @@ import re
 from typing import Annotated, Any, ClassVar, Self
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from .sandbox import SandboxLevel
 
@@ -93,6 +93,7 @@ class WorkerSpawning(Fact, frozen=True, kw_only=True):
     agent_id: str | None = None
     agent_kind: str | None = None  # acp: JSON-RPC on pipes; pty: keystrokes in a terminal
     file_path: str | None = None
+    url: str | UnsetType = UNSET  # of the page that a web worker shows
     cols: WindowSide = 80
     rows: WindowSide = 24
     automatic: bool = False  # restarted by Bullpen after a crash, not by a user
@@ -149,6 +150,13 @@ class WorkerActivity(Fact, frozen=True, kw_only=True, omit_defaults=True):
     activity: str
     why: str
     by_hand: bool = False
+
+
+class SandboxRefusal(Fact, frozen=True, kw_only=True):
+    """A program of a sealed run was refused a host, given as `name:port`."""
+
+    host: str
+    program: str
 
 
 class Error(Fact, frozen=True, kw_only=True):

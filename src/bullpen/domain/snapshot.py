@@ -7,7 +7,7 @@ the same for the page and passes the same golden files.
 from collections.abc import Iterable
 from typing import Any
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from .conversation import AgentMessage, AgentThought, Permission, Plan, Question, ToolCall, TurnEnd
@@ -53,6 +53,7 @@ class Worker(Struct, frozen=True, kw_only=True):
     agent_id: str | None = None
     agent_kind: str | None = None
     file_path: str | None = None
+    url: str | None = None
     state: WorkerState = WorkerState.SPAWNING
     activity: Activity = Activity.UNKNOWN
     activity_why: str = "just started"
@@ -281,6 +282,7 @@ def _first_run(event: Event, fact: WorkerSpawning) -> Worker:
         agent_id=fact.agent_id,
         agent_kind=fact.agent_kind,
         file_path=fact.file_path,
+        url=None if fact.url is UNSET else fact.url,
         run=fact.run,
         cols=fact.cols,
         rows=fact.rows,

@@ -4,15 +4,19 @@ import asyncio
 import errno
 import os
 import shutil
+import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from .. import clock
 from ..domain.errors import Conflict
 from .bubblewrap import bubblewrap_command
 from .landlock import landlock_command
 from .mechanism import Mechanism, find_mechanism
-from .profile import Profile
+from .profile import PROXY_DIRECTORY, PROXY_PORT, Profile
+from .proxy import SOCKET_NAME
 
+_BRIDGE = Path(__file__).with_name("proxy_bridge.py")
 MAX_AGE_SECONDS = 5.0  # of the finding that bubblewrap does not work: a user may install it meanwhile
 
 
@@ -53,6 +57,9 @@ async def sandboxed_command(
 
 def command_for(mechanism: Mechanism, profile: Profile, argv: Sequence[str], cwd: str) -> list[str]:
     """Return the command that runs `argv` by this mechanism, or raise Conflict."""
+    if profile.proxy is not None:
+        relay = [str(_BRIDGE), f"{PROXY_DIRECTORY}/{SOCKET_NAME}", str(PROXY_PORT)]
+        argv = [sys.executable, "-I", "-S", *relay, "--", *argv]
     match mechanism.name:
         case "bubblewrap":
             assert mechanism.programs is not None

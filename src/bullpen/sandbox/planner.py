@@ -37,8 +37,13 @@ class SandboxPlanner:
         env: Mapping[str, str],
         definition: AgentDefinition | None = None,
         granted: tuple[Mount, ...] = (),
+        proxy: Path | None = None,
     ) -> Profile:
-        """Return the profile of a run in a session. `definition` is that of the agent that runs in it."""
+        """Return the profile of a run in a session.
+
+        `definition` is that of the agent that runs in it, `granted` what users have allowed, and `proxy` the
+        directory with the socket of the proxy, for a sealed run.
+        """
         if level == "open":
             return OPEN
         machine = self._machine_paths(env)
@@ -51,11 +56,17 @@ class SandboxPlanner:
             granted=granted,
             git=git_paths(Path(workspace)),
         )
-        return plan_profile(level, machine, run)
+        return plan_profile(level, machine, run, str(proxy) if proxy else None)
 
     def temporary_directory(self, session_id: str) -> Path:
         """Return the directory that all sandboxed runs of a session see as /tmp; make it if necessary."""
         directory = self._config.home / "tmp" / session_id
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return directory
+
+    def proxy_directory(self, worker_id: str) -> Path:
+        """Return the directory of the socket of a sealed run's proxy; make it if necessary."""
+        directory = self._config.home / "proxy" / worker_id
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         return directory
 
@@ -67,7 +78,7 @@ class SandboxPlanner:
 
     def _machine_paths(self, env: Mapping[str, str]) -> MachinePaths:
         """Return the paths of this machine, read again after a moment."""
-        roots = tuple(root.path for root in self._roots.all)
+        roots = tuple(map(str, self._roots.directories()))
         key = (*roots, env.get("PATH", ""))
         if (
             self._machine is None

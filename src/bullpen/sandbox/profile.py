@@ -8,6 +8,10 @@ from msgspec import Struct
 
 from ..domain.sandbox import SandboxLevel
 
+NOTE_VARIABLE = "BULLPEN_SANDBOX_NOTE"
+PROXY_PORT = 3128  # in the network of a sealed run
+PROXY_DIRECTORY = "/run/bullpen-proxy"  # in a sealed run: the address of a socket must be short
+
 Access = Literal["hidden", "masked", "read", "write"]
 
 
@@ -105,14 +109,18 @@ def plan_profile(
         mounts += [Mount(path, "write", run.temporary) for path in ("/tmp", "/var/tmp")]
     sealed = level == "sealed"
     if sealed and proxy is not None:
-        mounts.append(Mount(proxy, "read"))
+        mounts.append(Mount(PROXY_DIRECTORY, "read", proxy))
     return Profile(
         level=level,
         workspace=run.workspace,
         mounts=_ordered(mounts),
         has_network=not sealed,
         proxy=proxy if sealed else None,
-        variables=_git_variables(),
+        variables=(
+            *_git_variables(),
+            *(_proxy_variables() if sealed and proxy else ()),
+            (NOTE_VARIABLE, _note(level, writable)),
+        ),
     )
 
 
@@ -134,6 +142,23 @@ def _git_variables() -> tuple[tuple[str, str], ...]:
         for pair in ((f"GIT_CONFIG_KEY_{number}", key), (f"GIT_CONFIG_VALUE_{number}", value))
     ]
     return (("GIT_CONFIG_COUNT", str(len(_NO_GC))), *named)
+
+
+def _note(level: SandboxLevel, writable: Iterable[str]) -> str:
+    """Return what an agent is told: what it may write, and how the user can allow more."""
+    network = "only allowed hosts can be reached; " if level == "sealed" else ""
+    paths = ", ".join(dict.fromkeys(writable))
+    return (
+        f"This program runs in a sandbox ({level}). It can write {paths} and /tmp; "
+        f"{network}the user can allow more with: bullpen sandbox allow <host or path>"
+    )
+
+
+def _proxy_variables() -> list[tuple[str, str]]:
+    """Return the variables by which programs find the proxy."""
+    url = f"http://127.0.0.1:{PROXY_PORT}"
+    named = {"HTTP_PROXY": url, "HTTPS_PROXY": url, "ALL_PROXY": url, "NO_PROXY": "localhost,127.0.0.1,::1"}
+    return [(each, value) for name, value in named.items() for each in (name, name.lower())]
 
 
 def _denied(path: str, machine: MachinePaths) -> Mount:

@@ -216,9 +216,9 @@ class WorkspaceRoots:
 
     def _root_of(self, real: Path) -> Path | None:
         """Return the root that contains a real path, or None."""
-        return next((root for root in self._directories() if real.is_relative_to(root)), None)
+        return next((root for root in self.directories() if real.is_relative_to(root)), None)
 
-    def _directories(self) -> Iterator[Path]:
+    def directories(self) -> Iterator[Path]:
         """Yield the directories of all roots, with the worktrees beside repositories."""
         for root in self.all:
             path = Path(root.path)

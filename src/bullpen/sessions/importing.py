@@ -11,8 +11,9 @@ from .. import clock
 from ..domain import commands
 from ..domain.agents import AgentDefinition
 from ..domain.commands import AddWorker
-from ..domain.errors import BullpenError, NotFound
+from ..domain.errors import BullpenError, Invalid, NotFound
 from ..domain.events import Draft, Event, SessionImported, SessionStart, WorkerExited, WorkerReady
+from ..domain.local_urls import check_local_url
 from ..domain.records import Repository
 from ..domain.snapshot import Snapshot, fold
 from ..log.log import SessionLog
@@ -97,11 +98,15 @@ async def _import_one(
             notes.append(f"the worker {worker.name or worker.id} was left out: no type {worker.type} here")
             continue
         agent = _find_agent(sessions, worker)
+        try:
+            events.add_worker(worker, agent, str(directory), saved.id)
+        except Invalid as error:
+            notes.append(f"the worker {worker.name or worker.id} was left out: {error}")
+            continue
         if worker.type == "agent" and worker.agents and agent is None:
             notes.append(
                 f"no agent {worker.agents[-1]} is defined here: define it before you restart {worker.name}"
             )
-        events.add_worker(worker, agent, str(directory), saved.id)
     session = sessions.add_new(await SessionLog.create(sessions.store, session_id, events.drafts))
     return _imported(saved, session, notes=notes)
 
@@ -143,6 +148,8 @@ class _ImportedEvents:
             name=worker.name if worker.name.isprintable() else None,
             agent_id=agent.id if agent else unknown_agent,
             agent_kind=agent.kind if agent else "pty" if is_agent else None,
+            file_path=worker.file_path if worker.type == "markdown" else None,
+            url=check_local_url(worker.url) if worker.type == "web" and worker.url else None,
             workspace=directory,
         )
         spawning = commands.add_worker(self._snapshot, order)

@@ -70,6 +70,7 @@ _SESSION_FIELDS = (
     "location_path",
     "on_last_disconnect",
     "started_by",
+    "sandbox",
 )
 
 
@@ -153,6 +154,7 @@ def read_session(row: RowMapping, worker_rows: Iterable[RowMapping]) -> Snapshot
         location_path=row["location_path"],
         on_last_disconnect=row["on_last_disconnect"],
         started_by=row["started_by"],
+        sandbox=row["sandbox"],
         created_at=row["created_at"],
         updated_at=row["updated_at"],
         last_seq=row["last_seq"],
@@ -176,6 +178,7 @@ def _session_row(snapshot: Snapshot) -> Row:
         "location_path": snapshot.location_path,
         "on_last_disconnect": snapshot.on_last_disconnect,
         "started_by": snapshot.started_by,
+        "sandbox": snapshot.sandbox,
         "created_at": snapshot.created_at,
         "updated_at": snapshot.updated_at,
         "last_seq": snapshot.last_seq,

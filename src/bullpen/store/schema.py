@@ -29,6 +29,8 @@ REVISIONS = (
     "0011",
     "0012",
     "0013",
+    "0014",
+    "0015",
 )
 HEAD = REVISIONS[-1]
 SCRIPTS = Path(__file__).parent / "migrations"

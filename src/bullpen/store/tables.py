@@ -113,6 +113,7 @@ sessions = Table(
     Column("updated_at", BigInteger, nullable=False),
     Column("last_seq", BigInteger, nullable=False),
     Column("started_by", Text),  # a delegate
+    Column("sandbox", Text),  # the least level of its agents
     # Each index has all columns that a list is filtered and sorted by, so that counting reads no rows.
     Index(None, "created_at", "id", "type"),
     Index(None, "status", "created_at", "id", "type"),
@@ -157,6 +158,8 @@ workers = Table(
     Column("last_active_at", BigInteger, nullable=False),
     Column("agent_kind", Text),
     Column("owner", Text),
+    Column("url", Text),
+    Column("sandbox", Text),  # the level of the current run
 )
 
 events = Table(

@@ -8,6 +8,7 @@ from starlette.requests import HTTPConnection
 
 from ..agents.registry import AgentRegistry
 from ..config import Config
+from ..sandbox.grants import SandboxGrants
 from ..sandbox.roots import WorkspaceRoots
 from ..sessions.clones import RepositoryClones
 from ..sessions.inbox import LiveInbox
@@ -41,6 +42,7 @@ class WebContext:
     rules: RuleSet
     agents: AgentRegistry
     roots: WorkspaceRoots
+    grants: SandboxGrants
     secrets: DerivedSecrets
     traffic: TrafficCounters
     connections: UnauthenticatedConnections

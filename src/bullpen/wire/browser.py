@@ -121,6 +121,7 @@ def worker_json(worker: Worker, session_id: str) -> dict[str, Any]:
         "agentKind": worker.agent_kind,
         "workspace": worker.workspace,
         "filePath": worker.file_path,
+        "url": worker.url,
         "owner": worker.owner,
         "state": worker.state.value,
         "activity": worker.activity.value,

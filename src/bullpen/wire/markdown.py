@@ -16,6 +16,7 @@ from ..domain.conversation import (
 from ..domain.events import (
     Error,
     Event,
+    SandboxRefusal,
     SessionEnd,
     SessionReopened,
     SessionStart,
@@ -100,6 +101,8 @@ def _event_paragraph(event: Event) -> str:  # noqa: PLR0911 (a table)
             return f"> the turn ended: {fact.error or stop_reason_text(fact.stop_reason)}"
         case Error() as fact:
             return f"> **error**: {_one_line(fact.message)}"
+        case SandboxRefusal() as fact:
+            return f"> the sandbox refused {_one_line(fact.host)} to {_one_line(fact.program)}"
         case WorkerSpawning() as fact:
             return f"> {fact.worker_type} {_one_line(fact.name)} starts"
         case WorkerExited() as fact:

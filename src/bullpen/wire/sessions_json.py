@@ -27,6 +27,8 @@ class SavedWorker(Struct, frozen=True, kw_only=True, rename="camel"):
     name: str = ""
     agent_id: str | None = None
     created_at: str = ""
+    file_path: str | None = None
+    url: str | None = None
 
     @property
     def agents(self) -> tuple[str, ...]:

@@ -60,6 +60,7 @@ class AcpAgent:
                 tasks.create_task(self._answer_terminal_exits()),
                 tasks.create_task(self._limit_handshake(reader)),
                 tasks.create_task(self._end_with_worker()),
+                tasks.create_task(self._services.sandbox.serve_proxy(self._run.log, self.worker)),
             ]
             await reader.run()
             for task in background:

@@ -11,6 +11,7 @@ from .diff import DiffWorker
 from .markdown import MarkdownWorker
 from .pty_agent import PtyAgent
 from .terminal import TerminalWorker
+from .web import WebWorker
 from .worker_services import WorkerServices
 
 
@@ -43,4 +44,5 @@ KINDS: dict[str, Callable[[Worker, SessionLog, WorkerServices], WorkerRun]] = {
     "agent": _agent,
     "diff": DiffWorker,
     "markdown": MarkdownWorker,
+    "web": WebWorker,
 }

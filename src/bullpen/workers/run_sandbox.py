@@ -1,20 +1,31 @@
 """Decide the sandbox level of each run of a worker, and plan its profile."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+import structlog
 from msgspec.structs import replace
 
+from .. import clock
 from ..domain.errors import NotFound
-from ..domain.events import Draft, WorkerSpawning
+from ..domain.events import Draft, SandboxRefusal, WorkerSpawning
 from ..domain.sandbox import DEFAULT_LEVEL, SandboxLevel, agent_level, strictest
 from ..domain.snapshot import Snapshot, Worker
+from ..log.log import Change, SessionLog
+from ..sandbox.grants import SandboxGrants
 from ..sandbox.planner import SandboxPlanner
 from ..sandbox.profile import Profile
+from ..sandbox.proxy import SandboxProxy
 
 if TYPE_CHECKING:
     from ..domain.agents import AgentDefinition
     from .worker_services import WorkerServices
+
+log = structlog.get_logger()
+
+REPORT_SECONDS = 60.0  # between two events about the same host
+MAX_REPORTED = 200  # hosts of one run
 
 
 class RunSandbox:
@@ -22,6 +33,7 @@ class RunSandbox:
 
     def __init__(self, services: "WorkerServices") -> None:
         self.planner = SandboxPlanner(services.config, services.roots)
+        self.grants: SandboxGrants | None = None  # set by a server with a database
         self._services = services
 
     def with_levels(self, snapshot: Snapshot, drafts: Sequence[Draft]) -> list[Draft]:
@@ -44,7 +56,33 @@ class RunSandbox:
         level = self.level(snapshot, worker)
         agent = snapshot.workers.get(worker.owner) if worker.owner else worker
         definition = self._definition(agent.agent_id if agent else None)
-        return self.planner.plan(level, snapshot.id, workspace, env, definition)
+        granted = self.grants.mounts(snapshot.repo_id) if self.grants else ()
+        proxy = self.planner.proxy_directory(worker.id) if level == "sealed" else None
+        return self.planner.plan(level, snapshot.id, workspace, env, definition, granted, proxy)
+
+    async def serve_proxy(self, session_log: SessionLog, worker: Worker) -> None:
+        """Serve the proxy of a sealed run until cancelled; return at once for other runs."""
+        if self.level(session_log.snapshot, worker) != "sealed":
+            return
+        reported: dict[str, float] = {}
+
+        async def report(host: str, program: str) -> None:
+            now = clock.monotonic()
+            if now - reported.get(host, -REPORT_SECONDS) < REPORT_SECONDS or len(reported) >= MAX_REPORTED:
+                return
+            reported[host] = now
+            refusal = Draft(SandboxRefusal(host=host, program=program), worker.id, worker.role)
+            await session_log.change(lambda _: Change(drafts=[refusal]))
+
+        def allowed() -> list[str]:
+            granted = self.grants.hosts(session_log.snapshot.repo_id) if self.grants else []
+            return [*self._services.config.sandbox_hosts, *granted]
+
+        try:
+            async with SandboxProxy(allowed, report).listen(self.planner.proxy_directory(worker.id)):
+                await asyncio.Event().wait()
+        except OSError as error:
+            log.error("a sealed run has no proxy", worker=worker.id, reason=str(error))
 
     def repository_level(self, repo_id: str | None, *others: SandboxLevel | None) -> SandboxLevel:
         """Return the level of what Bullpen runs for agents of a repository, such as its setup command."""

@@ -184,7 +184,7 @@ class TerminalWorker:
 
     def _background_tasks(self, child: ChildHandle) -> list[Coroutine[Any, Any, None]]:
         """Return what runs as long as the program runs."""
-        return [self._answer_queries(child)]
+        return [self._answer_queries(child), self._services.sandbox.serve_proxy(self._log, self.worker)]
 
     def _child_spec(self) -> ChildSpec:
         """Return the program to start: the user's shell."""

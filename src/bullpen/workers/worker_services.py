@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
@@ -151,3 +152,4 @@ class WorkerServices:
         """Remove the spools and saved screens of a purged worker."""
         await self.children.remove_spools(worker_id)
         await self.screens.forget(worker_id)
+        await asyncio.to_thread(shutil.rmtree, self.config.home / "proxy" / worker_id, ignore_errors=True)

@@ -38,6 +38,7 @@ export interface Facts {
   request_answered: RequestAnswered
   request_received: RequestReceived
   request_sent: RequestSent
+  sandbox_refusal: SandboxRefusal
   session_changed: SessionChanged
   session_end: SessionEnd
   session_imported: SessionImported
@@ -269,6 +270,11 @@ export interface RequestSent {
   params?: unknown
 }
 
+export interface SandboxRefusal {
+  host: string
+  program: string
+}
+
 export interface SessionChanged {
   title?: string | null
   onLastDisconnect?: string | null
@@ -389,6 +395,7 @@ export interface WorkerSpawning {
   agentId?: string | null
   agentKind?: string | null
   filePath?: string | null
+  url?: string
   cols?: number
   rows?: number
   automatic?: boolean

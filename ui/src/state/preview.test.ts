@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { choosePort, pathOf, previewOf } from './preview.ts'
+import { choosePort, pageOf, pathOf, previewOf } from './preview.ts'
 
 const at = (hostname: string, port = '7420') => ({ hostname, port })
 const on = (address: string, port = 3000) => ({ address, port })
@@ -91,4 +91,11 @@ test('the last chosen port stays chosen, also if another worker has it now', () 
   expect(choosePort(ports, { port: 3001, workerId: 'gone' })).toBe(ports[1])
   expect(choosePort(ports, { port: 9, workerId: 'a' })).toBe(ports[0])
   expect(choosePort([], { port: 9, workerId: 'a' })).toBeUndefined()
+})
+
+test('the page of a web worker is a port of this machine and a path', () => {
+  expect(pageOf('http://localhost:5173/a?b=1#c')).toEqual({ listening: { port: 5173, address: '127.0.0.1' }, path: '/a?b=1#c' })
+  expect(pageOf('http://[::1]:8080/')).toEqual({ listening: { port: 8080, address: '::1' }, path: '/' })
+  expect(pageOf('http://127.0.0.1:80/')).toEqual({ listening: { port: 80, address: '127.0.0.1' }, path: '/' })
+  expect(pageOf(null)).toBeUndefined()
 })

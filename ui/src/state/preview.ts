@@ -33,6 +33,14 @@ export function pathOf(typed: string): string {
   return `/${(whole ? whole.pathname + whole.search + whole.hash : text).replace(/^[/\\]+/, '')}`
 }
 
+/** Return the port and the path of a page of the server's machine, or undefined without one. */
+export function pageOf(url: string | null): { listening: ListeningPort; path: string } | undefined {
+  const parsed = url === null ? null : URL.parse(url)
+  if (!parsed) return undefined
+  const address = parsed.hostname === '[::1]' ? '::1' : '127.0.0.1'
+  return { listening: { port: Number(parsed.port || 80), address }, path: pathOf(parsed.href) }
+}
+
 /** Return the port that was shown last, or the first port. */
 export function choosePort<T extends Pick<Port, 'port' | 'workerId'>>(ports: readonly T[], last: { port: number; workerId: string } | undefined): T | undefined {
   const same = (each: T) => each.port === last?.port

@@ -154,6 +154,7 @@ function newWorker({ data, role, timestamp }: SessionEvent, id: string): WorkerS
     agentKind: nullable(data.agentKind) as WorkerSnapshot['agentKind'],
     workspace: String(data.workspace),
     filePath: nullable(data.filePath),
+    url: nullable(data.url),
     owner: null,
     state: 'spawning',
     activity: 'unknown',

@@ -18,6 +18,7 @@ export function aWorker(change: Partial<Worker> = {}): Worker {
     agentKind: 'acp',
     workspace: '/home/me',
     filePath: null,
+    url: null,
     owner: null,
     state: 'active',
     activity: 'idle',

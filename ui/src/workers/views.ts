@@ -26,6 +26,7 @@ export const views = {
   chat: { label: 'Agent', icon: 'agent', load: async () => ({ default: Chat }) },
   diff: { label: 'Changes', icon: 'diff', load: () => import('../diff/DiffView.svelte') },
   document: { label: 'Document', icon: 'document', load: () => import('../documents/DocumentView.svelte') },
+  web: { label: 'Web page', icon: 'preview', load: () => import('../preview/WebView.svelte') },
   terminal: { label: 'Terminal', icon: 'terminal', load: () => import('./TerminalView.svelte') },
 } satisfies Record<string, WorkerView>
 
@@ -34,6 +35,7 @@ export function viewOf(worker: Pick<Worker, 'type' | 'agentKind'>): WorkerView |
   if (worker.type === 'terminal') return views.terminal
   if (worker.type === 'diff') return views.diff
   if (worker.type === 'markdown') return views.document
+  if (worker.type === 'web') return views.web
   if (worker.type !== 'agent') return undefined
   return worker.agentKind === 'pty' ? { ...views.terminal, icon: 'agent' } : views.chat
 }

@@ -1,18 +1,25 @@
 """`/api/sandbox`: the sandbox that this machine offers, and the levels that apply without a choice."""
 
-from typing import Literal
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends
+from pydantic import Field
 from starlette.responses import Response
 
+from ...domain.errors import NotFound
+from ...domain.grants import SandboxGrant
 from ...domain.sandbox import DEFAULT_LEVEL, LEVELS, SandboxLevel
 from ...sandbox.command import MECHANISMS
+from ...wire.browser import iso_time
 from ..context import ContextDep
+from ..errors import own_errors
 from ..scopes import Scope, allow
 from .answers import json_answer
 from .shapes import Shape
 
-router = APIRouter(prefix="/api/sandbox", tags=["sandbox"], dependencies=[Depends(allow(Scope.VIEW))])
+router = APIRouter(prefix="/api/sandbox", tags=["sandbox"])
+ADMIN = [Depends(allow(Scope.ADMIN))]
+MAX_TARGET_LENGTH = 4096  # PATH_MAX of Linux
 
 
 class SandboxShape(Shape):
@@ -27,7 +34,27 @@ class SandboxShape(Shape):
     gaps: list[str]
 
 
-@router.get("", response_model=SandboxShape)
+class GrantShape(Shape):
+    """Permission for sealed runs to reach a host, or for all sandboxed runs to read or write a path."""
+
+    id: str
+    kind: Literal["host", "read", "write"]
+    target: str
+    repo_id: str | None
+    added_at: str
+
+
+class GrantsShape(Shape):
+    grants: list[GrantShape]
+
+
+class NewGrantShape(Shape):
+    kind: Literal["host", "read", "write"]
+    target: Annotated[str, Field(min_length=1, max_length=MAX_TARGET_LENGTH)]
+    repo_id: str | None = None
+
+
+@router.get("", response_model=SandboxShape, dependencies=[Depends(allow(Scope.VIEW))])
 async def show(context: ContextDep) -> Response:
     """Return the sandbox of this machine, and what it does not protect."""
     found = await MECHANISMS.find()
@@ -42,3 +69,36 @@ async def show(context: ContextDep) -> Response:
         gaps=list(found.gaps),
     )
     return json_answer(answer.model_dump(by_alias=True))
+
+
+@router.get("/grants", response_model=GrantsShape, dependencies=ADMIN)
+async def list_grants(context: ContextDep) -> Response:
+    """Return what users have allowed to sandboxed runs."""
+    return json_answer({"grants": [_grant_json(each) for each in context.grants.all]})
+
+
+@router.put("/grants", response_model=GrantShape, responses=own_errors("not_found"), dependencies=ADMIN)
+async def grant(body: NewGrantShape, context: ContextDep) -> Response:
+    """Allow a host or a path, for the sessions of a repository or for all. A second call changes nothing."""
+    if body.repo_id is not None and await context.records.repository(body.repo_id) is None:
+        raise NotFound(f"no repository {body.repo_id}")
+    added = await context.grants.add(body.kind, body.target, body.repo_id)
+    return json_answer(_grant_json(added))
+
+
+@router.delete("/grants/{grant_id}", status_code=204, responses=own_errors("not_found"), dependencies=ADMIN)
+async def revoke(grant_id: str, context: ContextDep) -> Response:
+    """Remove a grant."""
+    await context.grants.remove(grant_id)
+    return Response(status_code=204)
+
+
+def _grant_json(grant: SandboxGrant) -> dict[str, Any]:
+    """Return a grant as JSON."""
+    return {
+        "id": grant.id,
+        "kind": grant.kind,
+        "target": grant.target,
+        "repoId": grant.repo_id,
+        "addedAt": iso_time(grant.added_at),
+    }

@@ -47,12 +47,13 @@ class SessionEditShape(Shape):
 
 
 class NewWorkerShape(Shape):
-    type: Literal["agent", "terminal", "diff", "markdown"]
+    type: Literal["agent", "terminal", "diff", "markdown", "web"]
     name: str | None = None
     role: str | None = None
     agent_id: str | None = None
     workspace: str | None = None
     file_path: str | None = None
+    url: str | None = None
     command: list[str] = []
     cols: Annotated[int, Field(ge=1, le=1000)] = 80
     rows: Annotated[int, Field(ge=1, le=1000)] = 24
@@ -69,6 +70,7 @@ class WorkerShape(Shape):
     agent_kind: Literal["acp", "pty"] | None
     workspace: str
     file_path: str | None
+    url: str | None
     owner: str | None
     state: Literal["spawning", "active", "exited", "failed", "terminated"]
     activity: Literal["unknown", "active", "idle", "asking"]

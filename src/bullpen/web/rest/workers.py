@@ -7,6 +7,7 @@ from starlette.responses import Response, StreamingResponse
 
 from ...domain.commands import AddWorker
 from ...domain.ids import new_id
+from ...domain.local_urls import check_local_url
 from ...domain.snapshot import Snapshot, Worker
 from ...log.export_pieces import cast_lines, output_chunks
 from ...sandbox.files import relative_path
@@ -47,6 +48,7 @@ async def add(
     file_path = body.file_path or (previous.file_path if previous else None)
     if file_path:
         relative_path(workspace, file_path)
+    url = check_local_url(body.url) if body.url else (previous.url if previous else None)
     order = AddWorker(
         worker_id=new_id(),
         type=body.type,
@@ -54,6 +56,7 @@ async def add(
         role=body.role,
         agent_id=body.agent_id or (previous.agent_id if previous else None),
         file_path=file_path,
+        url=url,
         command=tuple(body.command) or _own_command(previous),
         workspace=str(context.roots.directory(workspace)),
         cols=body.cols,

@@ -6,12 +6,13 @@ export interface Activity {
 }
 
 export interface NewWorker {
-  type: 'agent' | 'terminal' | 'diff' | 'markdown'
+  type: 'agent' | 'terminal' | 'diff' | 'markdown' | 'web'
   name?: string | null
   role?: string | null
   agentId?: string | null
   workspace?: string | null
   filePath?: string | null
+  url?: string | null
   command?: string[]
   cols?: number
   rows?: number
@@ -36,6 +37,7 @@ export interface Worker {
   agentKind: 'acp' | 'pty' | null
   workspace: string
   filePath: string | null
+  url: string | null
   owner: string | null
   state: 'spawning' | 'active' | 'exited' | 'failed' | 'terminated'
   activity: 'unknown' | 'active' | 'idle' | 'asking'

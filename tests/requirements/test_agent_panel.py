@@ -1,0 +1,168 @@
+"""Document 000, the agent panel: requirements 1 to 12, without 5, which the unit tests of the page check."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from typing import Any
+
+import psutil
+import pytest
+import pytest_asyncio
+from playwright.async_api import BrowserContext, expect
+
+from support import browser as browsers
+from support.chat_page import ChatPage
+from support.pages import log_in, new_profile
+from support.server import Server
+from support.session_client import SessionClient, define_scripted
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+MAX_BUFFER_BYTES = 1_000_000
+FIRST_KEY = "all => all[0]?.dataset.key"
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def device(shared: Server) -> AsyncIterator[BrowserContext]:
+    """A browser profile that is logged in."""
+    async with browsers.chromium() as browser:
+        profile = await new_profile(browser)
+        await log_in(profile, shared)
+        yield profile
+
+
+async def test_r1_each_agent_has_a_record_of_its_process_its_connection_and_its_output(
+    talk: SessionClient,
+) -> None:
+    worker = await talk.worker()
+    assert psutil.pid_exists(worker["pid"])
+    assert (worker["status"], worker["run"]) == ("connected", 1)
+    await talk.run_turn("[[chunk hello]]")
+    assert await talk.agent_text() == "hello"
+
+
+async def test_r2_the_first_command_creates_the_agent_which_starts_and_is_connected(
+    shared: Server, repo: dict[str, Any]
+) -> None:
+    body = {"type": "worktree", "repositoryId": repo["id"]}
+    talk = SessionClient(shared, await shared.call("POST", "/api/sessions", 201, json=body))
+    await talk.prompt("[[chunk hello]]", 202)
+    assert (await talk.worker())["status"] in ("starting", "connected", "running")
+    await talk.wait_for_event("agent_message", text="hello")
+    types = [each["type"] for each in await talk.events()]
+    assert types.index("worker_spawning") < types.index("worker_ready") < types.index("user_prompt")
+    await talk.wait_for_event("turn_end")
+    assert (await talk.worker())["status"] == "connected"
+    await shared.call("DELETE", talk.path, 200)
+
+
+async def test_r3_the_status_is_one_of_six_words(shared: Server) -> None:
+    script = {"on": {"initialize": [{"do": "sleep", "text": "600"}]}}
+    await define_scripted(shared, "waiting", script)
+    await shared.call(
+        "PUT", "/api/agents/broken", 200, json={"name": "Broken", "kind": "acp", "command": ["false"]}
+    )
+    session = await shared.new_session()
+    seen = {session["agentStatus"]}
+    workers = f"/api/sessions/{session['id']}/workers"
+    for agent_id, state in (("waiting", "spawning"), ("broken", "failed")):
+        added = await shared.call("POST", workers, 201, json={"type": "agent", "agentId": agent_id})
+        seen.add((await shared.worker_in(session["id"], added["id"], state))["status"])
+    ended = await shared.call("POST", workers, 201, json={"type": "terminal", "command": ["true"]})
+    seen.add((await shared.worker_in(session["id"], ended["id"], "exited"))["status"])
+    talk = await SessionClient.begin(shared)
+    seen.add((await talk.worker())["status"])
+    await talk.prompt("[[wait_cancel]]")
+    await talk.wait_for_event("worker_activity", activity="active")
+    seen.add((await talk.worker())["status"])
+    assert seen == {"idle", "starting", "connected", "running", "exited", "error"}
+    for path in (talk.path, f"/api/sessions/{session['id']}"):
+        await shared.call("DELETE", path, 200)
+
+
+async def test_r4_the_page_connects_when_it_is_opened(device: BrowserContext, talk: SessionClient) -> None:
+    page = await ChatPage.at(device, talk)
+    await page.wait_for_connection("connected")
+    await page.page.close()
+
+
+async def test_r6_an_indicator_shows_the_connection(device: BrowserContext, talk: SessionClient) -> None:
+    chat = await ChatPage.at(device, talk)
+    await talk.server.kill()
+    await expect(chat.page.locator("footer").last).to_contain_text(
+        re.compile("reconnecting|disconnected", re.I)
+    )
+    await talk.server.start()
+    await chat.wait_for_connection("connected")
+    await chat.page.close()
+
+
+async def test_r7_output_is_appended_and_shown_at_once(device: BrowserContext, talk: SessionClient) -> None:
+    chat = await ChatPage.at(device, talk)
+    await talk.prompt("[[chunk first]] [[wait_cancel]]")
+    await expect(chat.log).to_contain_text("first")
+    assert not [each for each in await talk.events() if each["type"] == "turn_end"]
+    await chat.page.close()
+
+
+async def test_r8_the_buffer_of_a_worker_keeps_the_newest_megabyte(talk: SessionClient) -> None:
+    cell = "f'\\x1b[48;2;{n % 256};{x};{n // 256}m{x % 10}'"
+    script = f"for n in range(1500): print(*({cell} for x in range(79)), sep='')\nprint('the end')"
+    worker = await talk.server.new_terminal(talk.id, command=["python3", "-c", script])
+    await talk.server.worker_in(talk.id, worker["id"], "exited")
+    path = f"/ws/session/{talk.id}/worker/{worker['id']}"
+    async with talk.server.socket(path) as ws:
+        history = str(await ws.recv())
+    text = history.encode().decode("unicode_escape")
+    assert "the end" in text
+    assert len(text) <= MAX_BUFFER_BYTES + 1000  # of the frame around the data
+    recorded = await talk.server.http.get(f"{talk.path}/workers/{worker['id']}/output")
+    assert len(recorded.content) > MAX_BUFFER_BYTES  # the recording keeps more
+
+
+async def test_r9_the_page_holds_at_most_200_entries_and_loads_older_ones(
+    device: BrowserContext, talk: SessionClient
+) -> None:
+    await talk.run_turn(" ".join(f"[[tool title=number-{n}]]" for n in range(300)))
+    chat = await ChatPage.at(device, talk)
+    await expect(chat.log).to_contain_text("number-299")
+    assert await chat.entries.count() <= 200
+    await expect(chat.log).not_to_contain_text("number-0 ")
+    for _ in range(8):
+        before = await chat.entries.evaluate_all(FIRST_KEY)
+        await chat.log.evaluate("log => log.scrollTo(0, 0)")
+        if await chat.log.get_by_text("number-0", exact=True).count():
+            break
+        await expect(chat.entries.first).not_to_have_attribute("data-key", str(before))
+    assert await chat.entries.count() <= 200
+    await chat.page.close()
+
+
+async def test_r10_the_draft_survives_a_reload(device: BrowserContext, talk: SessionClient) -> None:
+    chat = await ChatPage.at(device, talk)
+    field = chat.page.get_by_label("Message", exact=True)
+    await field.fill("not sent yet")
+    await chat.page.reload()
+    await expect(field).to_have_value("not sent yet")
+    await field.fill("")
+    await chat.page.close()
+
+
+async def test_r11_closing_the_panel_can_end_its_agents(device: BrowserContext, shared: Server) -> None:
+    talk = await SessionClient.begin(shared, onLastDisconnect="terminate")
+    pid = (await talk.worker())["pid"]
+    chat = await ChatPage.at(device, talk)
+    await chat.page.close(run_before_unload=True)
+    ended = await talk.wait_for_event("session_end")
+    assert ended["data"]["reason"] == "last_disconnect"
+    assert (await talk.worker())["state"] == "terminated"
+    async with asyncio.timeout(60):
+        while psutil.pid_exists(pid):
+            await asyncio.sleep(0.05)
+
+
+async def test_r12_a_page_that_is_left_tells_the_server(shared: Server) -> None:
+    talk = await SessionClient.begin(shared, onLastDisconnect="terminate")
+    await shared.call("POST", f"{talk.path}/leave", 204)
+    ended = await talk.wait_for_event("session_end")
+    assert ended["data"]["reason"] == "last_disconnect"
