@@ -128,3 +128,48 @@ async def test_without_bubblewrap_a_sealed_agent_is_not_started(server: Server) 
     session = await server.new_session(agentId="scripted", sandbox="sealed")
     worker = await server.worker_in(session["id"], session["workers"][0]["id"], "failed")
     assert "needs bubblewrap" in worker["error"]
+
+
+async def ask_for_file(client: SessionClient, path: str) -> None:
+    """Let the agent ask the server to write a file."""
+    params = json.dumps({"path": path, "content": "[core]\n\tfsmonitor = /bin/evil\n"})
+    await client.run_turn(f"[[ask method=fs/write_text_file {shlex.quote(f'params={params}')}]]")
+
+
+@pytest.mark.parametrize(
+    "path", [".git/config", ".git/hooks/post-checkout", "link/config", "sub/../.GIT/config"]
+)
+async def test_the_server_writes_nothing_of_git_for_an_agent_in_a_sandbox(server: Server, path: str) -> None:
+    repository = Repo(server.workspace / "site")
+    (repository.path / "link").symlink_to(".git")
+    (repository.path / "sub").mkdir()
+    config = (repository.git_dir / "config").read_bytes()
+    await define_scripted(server)
+    client = await SessionClient.begin(server, locationPath=str(repository.path))
+    await ask_for_file(client, str(repository.path / path))
+    refused = await client.wait_for_event("error")
+    assert "belongs to git" in refused["data"]["message"]
+    await ask_for_file(client, str(repository.path / "sub/allowed"))
+    await client.wait_for_event("file_write")
+    assert (repository.git_dir / "config").read_bytes() == config
+    assert not (repository.git_dir / "hooks/post-checkout").exists()
+
+
+async def test_a_terminal_of_an_agent_has_the_workspace_of_the_agent_and_no_more(server: Server) -> None:
+    repository = Repo(server.workspace / "site")
+    (repository.path / "sub").mkdir()
+    await define_scripted(server)
+    client = await SessionClient.begin(server, locationPath=str(repository.path))
+
+    async def exit_code(script: str, directory: str) -> int:
+        after = (await client.events())[-1]["seq"]
+        cwd = str(repository.path / directory)
+        params = json.dumps({"command": "sh", "args": ["-c", script], "cwd": cwd})
+        await client.run_turn(f"[[ask method=terminal/create {shlex.quote(f'params={params}')}]]")
+        exited = await client.wait_for_event("worker_exited", after=after)
+        code: int = exited["data"]["exitCode"]
+        return code
+
+    assert await exit_code("test $PWD = $(git rev-parse --show-toplevel)/sub && echo x > ../file", "sub") == 0
+    assert await exit_code("echo evil > post-checkout", ".git/hooks") != 0
+    assert not (repository.git_dir / "hooks/post-checkout").exists()

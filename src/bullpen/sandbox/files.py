@@ -77,9 +77,15 @@ class WorkspaceBoundary(Protocol):
 
 
 class WorkspaceFiles:
-    """The files of one workspace. With `secrets` also those that hold credentials of the user."""
+    """The files of one workspace. With `secrets` also those that hold credentials of the user.
 
-    def __init__(self, root: str, boundary: WorkspaceBoundary, *, secrets: bool = False) -> None:
+    With `protects_git`, nothing in a directory `.git` can be written: the caller is an agent in a sandbox.
+    """
+
+    def __init__(
+        self, root: str, boundary: WorkspaceBoundary, *, secrets: bool = False, protects_git: bool = False
+    ) -> None:
+        self._protects_git = protects_git
         self.root = root
         self.boundary = boundary
         self._secrets = secrets
@@ -172,6 +178,8 @@ class WorkspaceFiles:
                     self.root, fd, path
                 )  # the target of a link is replaced, not the link
             with self.opened_parent(top, relative) as parent:
+                if self._protects_git:
+                    _require_outside_git(parent, PurePosixPath(relative).name, path)
                 _replace(parent, PurePosixPath(relative).name, data, mode, request_id or secrets.token_hex(6))
         return True
 
@@ -365,6 +373,13 @@ def _holds(fd: int, data: bytes) -> bool:
     """Return whether the content of a file is `data`."""
     with open(fd, "rb", closefd=False) as file:
         return file.read(len(data) + 1) == data
+
+
+def _require_outside_git(parent: int, name: str, path: str) -> None:
+    """Raise Forbidden if a name in an opened directory is `.git` or in one, whatever link led there."""
+    real = PurePosixPath(os.readlink(f"/proc/self/fd/{parent}")) / name
+    if any(part.lower() == ".git" for part in real.parts):
+        raise Forbidden(f"{path} belongs to git; the sandbox does not let an agent write it")
 
 
 def _resolved_path(root: str, fd: int, path: str) -> str:

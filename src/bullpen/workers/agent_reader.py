@@ -166,9 +166,8 @@ class AgentReader:
         """Perform a request of the agent, and store the reply together with the end of the request's line."""
         reply = None
         if task.method.startswith("fs/"):
-            facts, reply = await acp_files.perform(
-                task, self._run.worker, self._definition, self._run.services.files(self._run.worker.workspace)
-            )
+            files = self._run.services.files_of_agent(self._run.worker)
+            facts, reply = await acp_files.perform(task, self._run.worker, self._definition, files)
 
         def decide(change: ConversationChange) -> Change:
             change.record(*facts)

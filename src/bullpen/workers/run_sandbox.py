@@ -1,6 +1,7 @@
 """Decide the sandbox level of each run of a worker, and plan its profile."""
 
 import asyncio
+import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -52,9 +53,12 @@ class RunSandbox:
         return DEFAULT_LEVEL if worker.type == "agent" or worker.owner else self._of_terminal(None)
 
     def profile(self, snapshot: Snapshot, worker: Worker, env: Mapping[str, str], workspace: str) -> Profile:
-        """Return the profile of a run. The commands of an agent may use the agent's state."""
+        """Return the profile of a run. The commands of an agent have its workspace and state."""
         level = self.level(snapshot, worker)
         agent = snapshot.workers.get(worker.owner) if worker.owner else worker
+        if agent is not None and agent is not worker:
+            # An agent chooses the directory of its terminal, which must not extend what the agent may write.
+            workspace = os.path.realpath(agent.workspace)
         definition = self._definition(agent.agent_id if agent else None)
         granted = self.grants.mounts(snapshot.repo_id) if self.grants else ()
         proxy = self.planner.proxy_directory(worker.id) if level == "sealed" else None

@@ -103,8 +103,13 @@ class WorkerServices:
         return str(self.roots.directory(worker.workspace))
 
     def files(self, workspace: str) -> WorkspaceFiles:
-        """Return the files of a workspace as agents and viewers may see them, without the user's secrets."""
+        """Return the files of a workspace as viewers may see them, without the user's secrets."""
         return WorkspaceFiles(workspace, self.roots)
+
+    def files_of_agent(self, worker: Worker) -> WorkspaceFiles:
+        """Return the files of an agent's workspace as the agent may see and change them."""
+        is_sandboxed = worker.sandbox not in (None, "open")
+        return WorkspaceFiles(worker.workspace, self.roots, protects_git=is_sandboxed)
 
     def _repository_environment(self, repo_id: str | None) -> dict[str, str]:
         """Return the variables that the user has set for a repository."""
