@@ -1,11 +1,13 @@
 """Programs in a sandbox: what they can do, and what they cannot."""
 
 import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from bullpen.sandbox.processes import signal_program
 from support.repositories import Repo
 from support.sandboxed_runs import SandboxedRuns
 
@@ -155,3 +157,24 @@ def test_a_worktree_configuration_that_git_reads_cannot_be_written(bubblewrap: S
     repository.git("config", "extensions.worktreeConfig", "true")
     assert bubblewrap.run("echo evil > .git/config.worktree").returncode != 0
     assert bubblewrap.run("git status").returncode == 0
+
+
+def test_a_program_that_left_the_group_of_bubblewrap_gets_signals_too(bubblewrap: SandboxedRuns) -> None:
+    program = (
+        "import os, signal, sys, time; os.setpgid(0, 0); "
+        "signal.signal(signal.SIGHUP, lambda *_: sys.exit(7)); print('ready', flush=True); time.sleep(60)"
+    )
+    with bubblewrap.start(["python3", "-c", program]) as started:
+        assert started.stdout is not None
+        assert started.stdout.readline() == "ready\n"
+        os.killpg(started.pid, signal.SIGHUP)  # as the keeper does; it does not reach the program
+        signal_program(started.pid, signal.SIGHUP)
+        assert started.wait(30) == 7
+
+
+def test_a_program_in_the_group_of_bubblewrap_is_not_signalled_twice(bubblewrap: SandboxedRuns) -> None:
+    with bubblewrap.start(["sh", "-c", "echo ready; sleep 1; exit 3"]) as started:
+        assert started.stdout is not None
+        assert started.stdout.readline() == "ready\n"
+        signal_program(started.pid, signal.SIGTERM)
+        assert started.wait(30) == 3

@@ -65,6 +65,19 @@ class SandboxedRuns:
             check=False,
         )
 
+    def start(self, argv: list[str]) -> "subprocess.Popen[str]":
+        """Start a program in the workspace, as the leader of a session."""
+        command = command_for(self.mechanism, self.profile(), argv, str(self.workspace))
+        return subprocess.Popen(
+            command,
+            cwd=self.workspace,
+            env=self.env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
 
 def _mechanism(name: str) -> Mechanism:
     if name == "landlock":

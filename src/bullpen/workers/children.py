@@ -24,6 +24,7 @@ from ..keeper.client import ChildKey, ExitRecord, Keeper, KeeperFault, KeeperLos
 from ..keeper.marker import find_marked, marker
 from ..log.recording import Recording
 from ..sandbox.command import sandboxed_command
+from ..sandbox.processes import signal_program
 from ..sandbox.profile import Profile
 
 log = structlog.get_logger()
@@ -136,6 +137,8 @@ class ChildHandle:
         """Ask the child to end, kill it after the timeout, and end its descendants."""
         for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGCONT):
             await self._signal(number)
+            if not self.ended.done():
+                signal_program(self.pid, number)
         try:
             async with asyncio.timeout(timeout):
                 ended = await asyncio.shield(self.ended)
