@@ -1,7 +1,6 @@
 """Decide the sandbox level of each run of a worker, and plan its profile."""
 
 import asyncio
-import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -58,7 +57,7 @@ class RunSandbox:
         agent = snapshot.workers.get(worker.owner) if worker.owner else worker
         if agent is not None and agent is not worker:
             # An agent chooses the directory of its terminal, which must not extend what the agent may write.
-            workspace = os.path.realpath(agent.workspace)
+            workspace = self._services.working_directory(agent)
         definition = self._definition(agent.agent_id if agent else None)
         granted = self.grants.mounts(snapshot.repo_id) if self.grants else ()
         proxy = self.planner.proxy_directory(worker.id) if level == "sealed" else None
