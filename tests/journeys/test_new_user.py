@@ -135,7 +135,7 @@ async def test_a_new_user_installs_tries_and_upgrades_while_an_agent_works(
         assert numbers == list(range(1, len(numbers) + 1))
         assert (await user.worker("counting", "agent"))["pid"] == agent["pid"]
         assert (await user.worker("counting", "terminal"))["id"] == program["id"]
-        events = await user.bullpen("logs", "counting")
+        events = await user.bullpen("logs", "counting", "--events")
     assert "worker exited  exitCode=0" in events
     assert "turn end  stopReason=end_turn" in events
 
