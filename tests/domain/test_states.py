@@ -13,6 +13,7 @@ from bullpen.domain.events import (
     Error,
     Event,
     Fact,
+    SandboxRefusal,
     SessionChanged,
     SessionEnd,
     SessionImported,
@@ -58,6 +59,7 @@ EXAMPLES: dict[str, Fact] = {
         WorkerTerminated(reason="user_request"),
         WorkerActivity(activity="idle", why="quiet"),
         Error(message="oh"),
+        SandboxRefusal(host="example.org:443", program="curl"),
     )
 }
 

@@ -87,12 +87,17 @@ def _has_argument(process: psutil.Process, word: str) -> bool:
     return False
 
 
+def _parent_of(process: psutil.Process) -> int | None:
+    with suppress(psutil.Error):
+        return process.ppid()
+    return None
+
+
 async def _kill(server: Server, victim: str, pid: int | None) -> None:
-    keepers = [
-        p.pid
-        for p in psutil.process_iter()
-        if _has_argument(p, str(server.home)) and p.pid != server.pid and p.name() != "bwrap"
-    ]
+    ours = [p for p in psutil.process_iter() if _has_argument(p, str(server.home)) and p.name() != "bwrap"]
+    pids = {p.pid for p in ours}
+    # A child of the keeper has the arguments of the keeper until it executes its program.
+    keepers = [p.pid for p in ours if p.pid != server.pid and _parent_of(p) not in pids]
     assert len(keepers) == 1
     if "server" in victim:
         await server.kill()

@@ -19,7 +19,8 @@ REASON = "too many open files"
 def free_descriptors(pid: int, number: int) -> Iterator[None]:
     """Let the process open this number of additional files; each further one fails with EMFILE."""
     used = {int(name) for name in os.listdir(f"/proc/{pid}/fd")}
-    limit = next(islice((fd for fd in count() if fd not in used), number, None))
+    # With 0, also a descriptor that the server closes meanwhile cannot be used again.
+    limit = next(islice((fd for fd in count() if fd not in used), number, None)) if number else 0
     soft, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
     resource.prlimit(pid, resource.RLIMIT_NOFILE, (limit, hard))
     try:
