@@ -89,7 +89,7 @@ def _has_argument(process: psutil.Process, word: str) -> bool:
 
 def _parent_of(process: psutil.Process) -> int | None:
     with suppress(psutil.Error):
-        return process.ppid()
+        return int(process.ppid())
     return None
 
 
