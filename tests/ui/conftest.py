@@ -1,7 +1,8 @@
 """Fixtures: one Chromium, one server and one logged-in profile for all tests of a process.
 
 With the mark `own_server` or `intervals` a test has a new server and a new profile: it needs a server that
-has just started, or shorter waits, or it changes the profile for good.
+has just started, or shorter waits, or it changes the profile for good: its permissions, its scripts, or its
+clock, which Playwright sets for all pages of a profile.
 """
 
 from collections.abc import AsyncIterator

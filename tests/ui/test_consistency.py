@@ -43,6 +43,7 @@ async def test_the_inbox_reports_a_crash_once_with_the_name_of_the_agent(
     await expect(page.get_by_role("article")).to_contain_text("Demo crashed (exit code 3)")
 
 
+@pytest.mark.own_server
 @pytest.mark.parametrize(
     ("age", "in_list", "in_chat"),
     [
@@ -64,6 +65,7 @@ async def test_the_age_of_a_permission_is_the_same_in_the_chat_and_in_the_list_o
     await expect(sessions.locator("time")).to_have_text(in_list)
 
 
+@pytest.mark.own_server
 async def test_all_connections_of_a_page_are_restored_together(
     device: BrowserContext, server: Server
 ) -> None:
