@@ -77,6 +77,16 @@ def test_a_run_can_work(runs: SandboxedRuns, script: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_a_run_finds_its_temporary_directory_if_the_user_has_another_one(runs: SandboxedRuns) -> None:
+    own = runs.home / "tmp"
+    own.mkdir()
+    runs.env |= {"TMPDIR": str(own), "TMP": str(own), "TEMP": str(own)}
+    done = runs.run('f=$(mktemp) && echo x > "$f" && test "$TMPDIR" = "$TMP" && echo "$f"')
+    assert done.returncode == 0, done.stderr
+    assert not done.stdout.startswith(str(own))
+    assert list(own.iterdir()) == []
+
+
 def test_the_runs_of_a_session_share_a_temporary_directory(bubblewrap: SandboxedRuns) -> None:
     assert bubblewrap.run("echo hello > /tmp/a").returncode == 0
     assert bubblewrap.run("cat /var/tmp/a").stdout == "hello\n"

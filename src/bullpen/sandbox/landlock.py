@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..domain.errors import Conflict
-from .profile import Mount, Profile
+from .profile import TEMPORARY_VARIABLES, Mount, Profile
 
 _LAUNCHER = Path(__file__).with_name("landlock_launcher.py")
 _SYSTEM_PATH = "/usr/bin:/bin:/usr/sbin:/sbin"
@@ -25,7 +25,7 @@ def landlock_command(profile: Profile, argv: Sequence[str]) -> list[str]:
         (each.source for each in profile.mounts if each.path == "/tmp" and each.source), None
     ):
         mounts["/tmp"] = mounts["/var/tmp"] = "hidden"
-        variables["TMPDIR"] = temporary
+        variables |= dict.fromkeys(TEMPORARY_VARIABLES, temporary)
     order = json.dumps({"mounts": mounts, "variables": variables})
     return [*_without_capabilities(), sys.executable, "-I", str(_LAUNCHER), order, "--", *argv]
 

@@ -9,6 +9,7 @@ from msgspec import Struct
 from ..domain.sandbox import SandboxLevel
 
 NOTE_VARIABLE = "BULLPEN_SANDBOX_NOTE"
+TEMPORARY_VARIABLES = ("TMPDIR", "TMP", "TEMP")
 PROXY_PORT = 3128  # in the network of a sealed run
 PROXY_DIRECTORY = "/run/bullpen-proxy"  # in a sealed run: the address of a socket must be short
 
@@ -118,6 +119,7 @@ def plan_profile(
         proxy=proxy if sealed else None,
         variables=(
             *_git_variables(),
+            *_temporary_variables(run),
             *(_proxy_variables() if sealed and proxy else ()),
             (NOTE_VARIABLE, _note(level, writable)),
         ),
@@ -142,6 +144,11 @@ def _git_variables() -> tuple[tuple[str, str], ...]:
         for pair in ((f"GIT_CONFIG_KEY_{number}", key), (f"GIT_CONFIG_VALUE_{number}", value))
     ]
     return (("GIT_CONFIG_COUNT", str(len(_NO_GC))), *named)
+
+
+def _temporary_variables(run: RunPaths) -> list[tuple[str, str]]:
+    """Return the variables that name /tmp; the run may not see the directory that the user has set."""
+    return [(name, "/tmp") for name in TEMPORARY_VARIABLES] if run.temporary is not None else []
 
 
 def _note(level: SandboxLevel, writable: Iterable[str]) -> str:
