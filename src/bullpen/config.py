@@ -367,7 +367,10 @@ def _as_json(settings: Config, option: SettingDefinition) -> Any:
 
 
 def load(flags: Mapping[str, Any] | None = None, env: Mapping[str, str] | None = None) -> Config:
-    """Return the settings in force, or raise Invalid with one sentence that says which value is invalid."""
+    """Return each setting from `flags`, `env`, config.toml or its default: the first that has it counts.
+
+    Raise Invalid with one sentence that says which value is invalid. `env` is by default that of the process.
+    """
     env = os.environ if env is None else env
     path = config_file(env)
     layers = (

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 @dataclass(frozen=True, kw_only=True)
 class Intervals:
-    """Seconds."""
+    """The intervals, in seconds."""
 
     heartbeat: float = 15.0  # a client that receives nothing for longer knows that the connection is dead
     viewer_grace: float = 10.0  # a reload of the page must not end a session
@@ -38,4 +38,5 @@ def intervals() -> Intervals:
 
 @lru_cache(maxsize=1)
 def _read(text: str) -> Intervals:
+    """Return the intervals in a JSON object; those that it does not name have their defaults."""
     return Intervals(**json.loads(text))

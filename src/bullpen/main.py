@@ -355,6 +355,7 @@ def _stop_on_signals(server: uvicorn.Server) -> None:
 
 
 def _stop(server: uvicorn.Server) -> None:
+    """Let uvicorn end its main loop."""
     server.should_exit = True
 
 

@@ -1,4 +1,4 @@
-"""Thread pools whose threads are started in advance."""
+"""Thread pools whose threads are started in advance, so that no later call fails for lack of a thread."""
 
 import os
 from concurrent.futures import ThreadPoolExecutor, wait

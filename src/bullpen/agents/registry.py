@@ -47,6 +47,7 @@ class AgentRegistry:
         del self._added[agent_id]
 
     def all(self) -> list[AgentDefinition]:
+        """Return all definitions, including those of agents that are not installed."""
         return list(self._definitions().values())
 
     def get(self, agent_id: str) -> AgentDefinition:

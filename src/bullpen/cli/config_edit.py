@@ -27,7 +27,7 @@ def read_config(path: Path) -> str:
 
 
 def replace_config(path: Path, text: str) -> None:
-    """Replace config.toml at once. A new file is private, because a setting may be a secret."""
+    """Replace config.toml atomically. A new file is private, because a setting may be a secret."""
     file = Path(os.path.realpath(path))  # the file may be a link into a directory of dotfiles
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with NamedTemporaryFile("w", dir=file.parent, prefix=f".{file.name}.", delete=False) as new:
@@ -85,7 +85,7 @@ def toml_value(value: Any) -> str:
 
 
 def _find(lines: list[str], name: str) -> slice | None:
-    """Return the fewest lines whose removal removes a setting and nothing else."""
+    """Return the lines to delete so that only the setting `name` goes; None if there are no such lines."""
     wanted = tomllib.loads("".join(lines))
     if wanted.pop(name, None) is None:
         return None

@@ -21,7 +21,10 @@ async def expected_agent(client: Client, session: Session) -> str:
 
 
 async def receiving_agent(client: Client, found: SessionMatch) -> Worker | None:
-    """Return the agent that received a message. Tell the user if the message started it."""
+    """Return the agent that received a message; None if the session has none.
+
+    Tell the user if the message started the agent.
+    """
     if found.agent is not None:
         return found.agent
     agent = await find_agent(client, found.session.id)

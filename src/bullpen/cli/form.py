@@ -51,7 +51,7 @@ def _convert(field: FormField, text: str) -> Any:
 
 
 def _number(text: str, whole: bool) -> float | None:
-    """Return the number in a text, or None."""
+    """Return the number in a text, which must be an integer if `whole`; None for any other text."""
     try:
         return int(text) if whole else _shorten_float(float(text))
     except ValueError:

@@ -73,7 +73,10 @@ def _recording(file: Path) -> tuple[str, bytes]:
 
 
 def _read_metadata(archive: ZipReader) -> bytes:
-    """Return the metadata file in a recording's zip file."""
+    """Return `metadata.json` in the zip file of a recording; raise Invalid if it is too large.
+
+    Raise ValueError if the zip file does not contain it.
+    """
     [member] = [each for each in archive.members if each.name == METADATA]
     if member.size > MAX_METADATA_BYTES:
         raise Invalid(f"{METADATA} has at most {MAX_METADATA_BYTES >> 20} MiB")

@@ -16,7 +16,7 @@ def read_prompt(argument: str) -> str:
 
 
 def _read_stdin() -> str:
-    """Return the text on standard input, or raise Invalid."""
+    """Return the text on standard input, or raise Invalid if it is not UTF-8."""
     if sys.stdin.isatty():
         print("bullpen: reading the message from here; Ctrl-D ends it", file=sys.stderr)
     try:

@@ -1,4 +1,4 @@
-"""`bullpen share`: create a link that shows one session."""
+"""`bullpen share`: create a link with which others can watch one session, and do nothing else."""
 
 import click
 

@@ -43,7 +43,11 @@ def print_table(columns: Sequence[TableColumn], rows: Sequence[Sequence[TableCel
 def lay_out(
     columns: Sequence[TableColumn], rows: Sequence[Sequence[TableCell | str]], room: int | None
 ) -> list[str]:
-    """Return the lines of a table. Columns shrink until a line fits into `room` characters, if they can."""
+    """Return the lines of a table, first the titles if there are any.
+
+    Columns shrink until a line fits into `room` characters, or until none can shrink further; None: they do
+    not shrink.
+    """
     cells = [[_cell(each) for each in row] for row in rows]
     widths = _widths(columns, cells, room)
     head = [TableCell(column.title, "bold") for column in columns]

@@ -83,7 +83,7 @@ class ConnectionPool:
             connection.abort()
 
     def _take_idle(self) -> "_Connection | None":
-        """Return an idle connection that is still open, or None."""
+        """Take an idle connection that is still open out of the pool; return None if there is none."""
         while self._idle:
             connection = self._idle.pop()
             if connection.is_fresh():

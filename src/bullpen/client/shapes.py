@@ -114,7 +114,7 @@ class Session(ServerShape, frozen=True, kw_only=True):
         return self.status == "active"
 
     def worker(self, worker_id: str) -> Worker | None:
-        """Return the worker with an id, or None."""
+        """Return the worker with an id; None if the session has no such worker."""
         return next((worker for worker in self.workers if worker.id == worker_id), None)
 
 

@@ -61,7 +61,7 @@ def _failure(snapshot: Snapshot, failures: list[InboxItem]) -> Attention | None:
 
 
 def _unseen_failure(snapshot: Snapshot, failures: list[InboxItem]) -> Attention | None:
-    """Return the first failure that no user has seen, or None."""
+    """Return the first failure that no user has seen; None if there is none."""
     for item in failures:
         return Attention(
             Need.ERROR, failure_text(snapshot.worker(item.worker_id).name, item.text), item.since

@@ -77,6 +77,7 @@ class OpaqueAgentData:
     call: dict[str, Any]
 
     def to_data(self) -> Any:
+        """Return the agent's object, unchanged."""
         return self.call
 
     @classmethod

@@ -38,7 +38,10 @@ def cancel_open_items(state: Conversation, by: str) -> list[Fact]:
 
 
 def auth_method(state: Conversation, definition: AgentDefinition, env: Container[str]) -> str | None:
-    """Return the id of an authentication method that needs no user because its variables are set, or None."""
+    """Return the id of an authentication method that needs no user, because its variables are in `env`.
+
+    Return None if the agent offers no such method.
+    """
     for method in _auth_methods(state):
         match method:
             case {"type": "env_var", "id": str(id), "vars": [_, *_] as variables}:
@@ -64,7 +67,7 @@ def login_command(state: Conversation, definition: AgentDefinition) -> tuple[str
 
 
 def first_option_of_kind(options: Iterable[Any], *kinds: str) -> str | None:
-    """Return the id of the first option whose kind comes first in `kinds`, or None.
+    """Return the id of the first option of the first kind in `kinds` that an option has; None if none has.
 
     Clients match kinds because the ids are free text.
     """

@@ -173,6 +173,7 @@ class Unknown(Fact, frozen=True, kw_only=True):
     data: Any
 
     def to_data(self) -> Any:
+        """Return the stored data, unchanged."""
         return self.data
 
 

@@ -148,7 +148,7 @@ def _is_number(value: Any, *, whole: bool = False) -> bool:
 
 
 def _equal(one: Any, other: Any) -> bool:
-    """Return whether two values are equal in JSON, where `true` is not 1."""
+    """Return whether two texts, numbers or booleans are equal in JSON, where `true` is not 1."""
     return bool(one == other) and isinstance(one, bool) == isinstance(other, bool)
 
 

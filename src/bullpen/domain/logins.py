@@ -50,7 +50,10 @@ def check_path(template: str, source: str) -> None:
 
 
 def sign_path(template: str, env: Mapping[str, str]) -> str | None:
-    """Return the absolute path of a sign file in an environment, or None if it cannot be expanded."""
+    """Return the path of the login sign that `template` names, with variables from `env`.
+
+    Return None if the template has no supported form, or the path is not absolute.
+    """
     found = _PATH.fullmatch(template)
     if found is None:
         return None

@@ -173,7 +173,7 @@ def due_time(snapshot: Snapshot, item: QueueItem, worker: Worker, now: int) -> i
 
 
 def next_due_time(snapshot: Snapshot, now: int) -> int | None:
-    """Return the earliest future time at which an item becomes sendable, or None."""
+    """Return the earliest future time at which a queued item becomes sendable; None if there is none."""
     times = []
     for item in snapshot.queue.items:
         worker = item_addressee(snapshot, item)

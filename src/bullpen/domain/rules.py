@@ -71,7 +71,7 @@ def find_rule(
     permission: Permission,
     announced: dict[str, Any] | None = None,
 ) -> tuple[Rule, str] | None:
-    """Return the first rule that matches a permission request and the option to choose, or None.
+    """Return the first rule that matches a permission request, with the option to choose; None if none does.
 
     The kind must be in the request itself; other fields may come from the earlier announcement of the call.
     """
@@ -86,6 +86,7 @@ def find_rule(
 
 
 def _without_nulls(call: dict[str, Any]) -> dict[str, Any]:
+    """Return a tool call without its fields that are null."""
     return {name: value for name, value in call.items() if value is not None}
 
 

@@ -97,6 +97,7 @@ def _check_pattern(pattern: str, place: str) -> None:
 
 @lru_cache(maxsize=1024)
 def _compiled(pattern: str) -> re.Pattern[str]:
+    """Return a pattern as a compiled regular expression, in which ^ and $ match at each line."""
     return re.compile(pattern, re.MULTILINE)
 
 

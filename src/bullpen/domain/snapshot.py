@@ -79,7 +79,7 @@ class Worker(Struct, frozen=True, kw_only=True):
 
     @property
     def owner(self) -> str | None:
-        """The id of the agent whose command this terminal runs, or None."""
+        """The id of the agent whose command this terminal runs; None for any other worker."""
         return self.command.owner if self.command else None
 
     @property
@@ -167,7 +167,7 @@ class Snapshot(Struct, frozen=True, kw_only=True):
             raise NotFound(f"no worker {worker_id} in session {self.id}") from None
 
     def worker_in_role(self, role: str) -> Worker | None:
-        """Return the worker that holds a role, or None. A terminated worker holds no role."""
+        """Return the worker that holds a role; None if it is free. A terminated worker holds no role."""
         for worker in self.workers.values():
             if worker.role == role and worker.state is not WorkerState.TERMINATED:
                 return worker

@@ -93,6 +93,7 @@ def _render_one(setting: Setting) -> str:
 
 
 def _escape(text: str) -> str:
+    """Return a text with its backslashes and quotes escaped by a backslash."""
     return text.replace("\\", "\\\\").replace('"', '\\"')
 
 

@@ -127,6 +127,6 @@ async def _read_untracked(git_dirs: GitDirectories) -> list[str]:
 
 
 async def _read_branch(git_dirs: GitDirectories) -> str | None:
-    """Return the branch that is checked out, or None."""
+    """Return the branch that is checked out; None if HEAD is detached."""
     result = await run_git(git_dirs, "symbolic-ref", "--quiet", "--short", refs=["HEAD"], accept=(0, 1))
     return None if result.code else text(result.output).strip()

@@ -78,7 +78,7 @@ class Overlays:
                 shutil.rmtree(overlay, ignore_errors=True)
 
     async def prepare(self, git_dirs: GitDirectories) -> Path:
-        """Write the overlay of a worktree if its configuration has changed, and return its directory."""
+        """Return the overlay directory of a worktree; write it first if the git configuration has changed."""
         sources = await self._sources(git_dirs)
         overlay = self._path(git_dirs)
         if self._written.get(overlay) != sources or not (overlay / _CONFIG).exists():

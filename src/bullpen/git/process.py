@@ -149,6 +149,7 @@ class _BoundedOutput:
             raise _OutputTooLong
 
     def bytes(self) -> bytes:
+        """Return the output collected so far."""
         return b"".join(self._parts)
 
 

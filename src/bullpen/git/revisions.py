@@ -5,7 +5,7 @@ from .run import run_git
 
 
 async def find_commit(git_dirs: GitDirectories, revision: str) -> str | None:
-    """Return the id of the commit that a revision names, or None."""
+    """Return the id of the commit that a revision names; None if it names no commit."""
     result = await run_git(
         git_dirs, "rev-parse", "--verify", "--quiet", refs=[f"{revision}^{{commit}}"], accept=(0, 1, 128)
     )

@@ -111,7 +111,7 @@ class Child:
             self.streams["out"].consumed(offset)
 
     def reap(self, status: int) -> None:
-        """Note that the process has ended, with its status as from `os.waitpid`."""
+        """Record the exit status (as from `os.waitpid`); report the exit once all output is in the spool."""
         self._status = status
         self.input.close()
         self._stdio.on_ended()

@@ -160,6 +160,7 @@ class Keepers:
         self._call_back(partial(self._on_output, worker, run, stream, end, last))
 
     def _on_keeper_exit(self, exit_: ExitRecord) -> None:
+        """Report the exit of a child; while `open` has not returned yet, delay the report until it has."""
         self._call_back(partial(self._on_exit, exit_))
 
     def _call_back(self, call: Callable[[], None]) -> None:

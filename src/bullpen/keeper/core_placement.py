@@ -92,22 +92,23 @@ class _SchedulerCounts:
             raise
 
     def times(self) -> tuple[float, float]:
-        """Return the seconds it has run, and the seconds it has waited for its core."""
+        """Return the seconds for which the process has run, and those for which it has waited for a core."""
         ran, waited, _ = os.pread(self._schedstat, 256, 0).split()
         return int(ran) / 1e9, int(waited) / 1e9
 
     def core(self) -> tuple[int, bool]:
-        """Return the core it runs on or ran on last, and whether it is runnable now."""
+        """Return the core on which the process runs or ran last, and whether the process is runnable now."""
         words = os.pread(self._stat, 4096, 0).rpartition(b")")[2].split()
         return int(words[36]), words[0] == b"R"
 
     def close(self) -> None:
+        """Close the files of the statistics."""
         os.close(self._stat)
         os.close(self._schedstat)
 
 
 def _runnable_tasks() -> int:
-    """Return how many tasks of the whole machine run or wait for a core, the keeper included."""
+    """Return how many tasks of the whole machine run or wait for a core, this process included."""
     with open(f"{_PROC}/loadavg", "rb", buffering=0) as load:
         return int(load.read(256).split()[3].partition(b"/")[0])
 

@@ -99,6 +99,7 @@ class EventLoop:
         self._epoll.modify(fd, mask)
 
     def watches(self, fd: int) -> bool:
+        """Return whether a descriptor is watched."""
         return fd in self._callbacks
 
     def unwatch(self, fd: int) -> None:
@@ -164,6 +165,7 @@ class EventLoop:
             self.after_iteration()
 
     def stop(self) -> None:
+        """End `run` after the current iteration."""
         self._running = False
 
     @property

@@ -195,7 +195,10 @@ class Keeper(asyncio.Protocol):
         await self._call(Tag.FORGET, {"worker": worker}, _nothing)
 
     async def retire(self) -> None:
-        """Disconnect once the keeper has no child left; without a server it ends by itself."""
+        """Close the connection now, or when the last child is gone. The keeper then ends by itself.
+
+        Return at once, without waiting for the children.
+        """
         self._retiring = True
         if not self.children:
             await self.close()
@@ -312,10 +315,11 @@ class Keeper(asyncio.Protocol):
 
 
 def _nothing(_: dict[str, Any]) -> None:
-    return None
+    """Return None: the reply has no result."""
 
 
 def _last_number(reply: dict[str, Any]) -> int:
+    """Return the last accepted number in the reply to a write."""
     return int(reply["last"])
 
 

@@ -266,6 +266,7 @@ class SpoolReader:
             self._close()
 
     def _close(self) -> None:
+        """Close the file of the open segment, if one is open."""
         if self._fd >= 0:
             os.close(self._fd)
         self._fd = -1
@@ -337,6 +338,7 @@ class SpoolReader:
             os.close(fd)
 
     def _file(self, start: int, suffix: str) -> str:
+        """Return the path of a segment's output file or, by its suffix, of its index file."""
         return f"{self._path}/{_segment_name(start)}{suffix}"
 
 
@@ -349,6 +351,7 @@ def _write_whole(index: int, entries: bytes) -> None:
 
 
 def _segment_name(start: int) -> str:
+    """Return the file name of the segment that begins at an offset: the offset in 20 digits."""
     return f"{start:020d}"
 
 

@@ -74,6 +74,7 @@ class OutputStream:
 
     @property
     def ended(self) -> bool:
+        """Whether the stream is closed: all of its output has been read."""
         return self._fd < 0
 
     @property
@@ -144,6 +145,7 @@ class OutputStream:
         self._loop.call_later(RETRY_SECONDS, self._retry)
 
     def _retry(self) -> None:
+        """Read again after a pause, unless something else blocks the stream."""
         self._retrying = False
         self._resume()
 

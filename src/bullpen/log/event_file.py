@@ -45,7 +45,7 @@ def _last_intact(file: BinaryIO) -> tuple[int, int]:
 
 
 def _last_intact_in(data: bytes, whole_from_start: bool) -> tuple[int, int] | None:
-    """Return number and end of the last intact line that lies completely in `data`, or None.
+    """Return number and end of the last intact line that lies completely in `data`; None if there is none.
 
     Unless `whole_from_start`, the first line in `data` may be incomplete.
     """

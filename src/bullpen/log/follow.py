@@ -137,16 +137,16 @@ class LogFollower:
         return batch
 
     def enable_pacing(self, take: Take | None = None) -> None:
-        """From now on get the first batch after a silence at once and later ones at a limited rate.
+        """Yield the first batch after a silence at once, and later ones at a limited rate.
 
-        When the follower has read everything, new batches are passed to `take` directly. Only those that
-        `take` refuses are yielded by the iteration.
+        Once all earlier events are read, each new batch is passed to `take`. The iteration yields only a
+        batch for which `take` returns False.
         """
         self._growth = self.source.paced_growth
         self._take = take
 
     def _pass_on(self) -> bool:
-        """Pass new events to `take`. Return whether nothing is left to read."""
+        """Pass new events to `take`. Return False if the iteration must yield events or end."""
         if self.source.closed or self._take is None:
             return False
         if self.after < self._growth.head:

@@ -103,7 +103,7 @@ def _choose_evenly(points: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _kind_and_label(event: Event) -> tuple[str, str] | None:  # noqa: PLR0911 (a table)
-    """Return kind and label of the marker for an event, or None."""
+    """Return kind and label of the marker for an event; None if the timeline does not mark the event."""
     match event.fact:
         case UserPrompt() as fact:
             return "prompt", _label(fact.text)

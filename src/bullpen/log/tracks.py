@@ -58,9 +58,11 @@ class ChatTrack:
         return len(self.events)
 
     def time(self, index: int) -> int:
+        """Return the time of an event in nanoseconds."""
         return self.events.times[index] * 1_000_000
 
     def read(self, index: int) -> Moment:
+        """Return the event at an index as a moment."""
         return ChatMoment(self.time(index), self.events.event(index))
 
     def index_at(self, time: int) -> int:
@@ -84,6 +86,7 @@ class TerminalTrack:
         return len(self._times)
 
     def time(self, index: int) -> int:
+        """Return the time of a piece of output in nanoseconds."""
         return self._times[index]
 
     def read(self, index: int) -> Moment:

@@ -1,4 +1,4 @@
-"""Find the paths of this machine that a profile is planned with: homes, secrets, toolchains and caches."""
+"""Find the paths of this machine that every sandbox profile needs: homes, secrets, toolchains, caches."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping

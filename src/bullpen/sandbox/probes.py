@@ -48,6 +48,7 @@ class ProbeResult(Struct, frozen=True, kw_only=True):
 
     @property
     def is_right(self) -> bool:
+        """Whether the attempt had the expected result."""
         return self.succeeded == self.expected
 
 
@@ -122,7 +123,7 @@ def _expected(probe: Probe, level: SandboxLevel, mechanism: Mechanism) -> bool:
 
 
 def _profile(level: SandboxLevel, stage: ProbeStage, env: Mapping[str, str]) -> Any:
-    """Return the profile of a run in the workspace of the stage."""
+    """Return the sandbox profile of a run of the probes at a level, in the workspace of the stage."""
     variables = {"HOME": str(stage.home), "BULLPEN_HOME": str(stage.data)}
     toolchains = env.get("BULLPEN_SANDBOX_TOOLCHAINS")
     settings = config.load({}, variables | ({"BULLPEN_SANDBOX_TOOLCHAINS": toolchains} if toolchains else {}))
@@ -134,7 +135,7 @@ def _profile(level: SandboxLevel, stage: ProbeStage, env: Mapping[str, str]) -> 
 
 
 def _protected_files(stage: ProbeStage) -> list[Path]:
-    """Return the files that a probe may have changed."""
+    """Return the files that no probe may change; their content is compared before and after."""
     return [*stage.files, stage.workspace / ".git/config", stage.workspace / ".git/HEAD"]
 
 

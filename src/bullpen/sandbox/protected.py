@@ -270,4 +270,5 @@ def _require_absent(error: OSError) -> None:
 
 
 def _inode(found: os.stat_result) -> Inode:
+    """Return the device and the inode number of a file."""
     return found.st_dev, found.st_ino

@@ -153,7 +153,7 @@ class SandboxProxy:
             return await asyncio.open_connection(usable[0], request.port) if usable else None
 
     async def _refuse(self, writer: asyncio.StreamWriter, request: ProxyRequest, why: str) -> None:
-        """Answer that a host is refused and how to allow it, and report it."""
+        """Answer why a host is refused and how to allow the host, and report the refusal."""
         advice = f"the user can allow it with: bullpen sandbox allow {request.host}"
         await _answer(writer, "403 Forbidden", f"{request.host}:{request.port} {why}; {advice}")
         await self._on_refusal(f"{request.host}:{request.port}", request.program)

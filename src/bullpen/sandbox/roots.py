@@ -129,7 +129,7 @@ class WorkspaceRoots:
         return self._fixed[0] if self._fixed else self._scratch
 
     def make_directory_of_new_projects(self) -> Path:
-        """Return that directory, made if it is the scratch root and missing."""
+        """Return the directory for new projects; make the scratch root if it is that and does not exist."""
         if not self._fixed:
             self._scratch.mkdir(NEW_ROOT_MODE, parents=True, exist_ok=True)
         return self.directory(str(self.directory_of_new_projects))
@@ -215,7 +215,7 @@ class WorkspaceRoots:
     # Helpers
 
     def _root_of(self, real: Path) -> Path | None:
-        """Return the root that contains a real path, or None."""
+        """Return the root that contains a real path; None if it lies outside of all roots."""
         return next((root for root in self.directories() if real.is_relative_to(root)), None)
 
     def directories(self) -> Iterator[Path]:
@@ -283,7 +283,7 @@ def _added(path: str) -> Root:
 
 
 def _about(answer: PendingAnswer[Root] | None, root: Root) -> PendingAnswer[None] | None:
-    """Return an answer about a root, for a write that returns nothing."""
+    """Return the answer of a request that adds `root`, for a database write that returns nothing."""
     if answer is None:
         return None
     status_and_body = answer.render(root)

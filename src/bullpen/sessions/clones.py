@@ -132,4 +132,5 @@ def _remove(directory: Path) -> None:
 
 
 def _set_progress(clone: Clone, line: str) -> None:
+    """Store a line of git as the progress of a clone."""
     clone.progress = line

@@ -38,6 +38,7 @@ class IdleReaper:
             self._set_timer(session, self._seconds)
 
     def _set_timer(self, session: Session, seconds: float) -> None:
+        """Start the timer of a session."""
         loop = asyncio.get_running_loop()
         self._timers[session.id] = loop.call_later(seconds, self._on_timer, session)
 

@@ -171,7 +171,7 @@ def _stable_id(id: str, within: str = "") -> str:
 
 
 async def _existing(sessions: Sessions, session_id: str) -> Session | None:
-    """Return the session with this id, or None."""
+    """Return the session with this id; None if it does not exist."""
     try:
         return await sessions.get(session_id)
     except NotFound:

@@ -58,6 +58,7 @@ class Notifications:
         self._known = set(waiting)
 
     def _set_timer(self, seconds: float, item: InboxItem) -> None:
+        """Start the timer of an inbox item."""
         loop = asyncio.get_running_loop()
         self._timers[item.id] = loop.call_later(seconds, self._on_timer, item)
 

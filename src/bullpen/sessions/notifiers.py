@@ -75,13 +75,16 @@ class WebhookNotifier:
         await asyncio.to_thread(self._post, request)
 
     def _post(self, request: urllib.request.Request) -> None:
+        """Send a request and ignore the body of the answer; blocks, so it runs in a thread."""
         with self._opener.open(request, timeout=TIMEOUT_SECONDS):
             pass
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """A handler of urllib that follows no redirect."""
+
     def redirect_request(self, *_: Any, **__: Any) -> None:
-        return None
+        """Return None, so that urllib reports the redirect as an error."""
 
 
 class CommandNotifier:

@@ -59,6 +59,7 @@ class PendingWorktrees:
         return next((pending for pending in mine if pending.done), None)
 
     def _file(self, pending: PendingWorktree) -> Path:
+        """Return the path of the file that records a pending worktree."""
         return self._directory / f"{pending.id}.json"
 
 

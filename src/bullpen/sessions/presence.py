@@ -1,6 +1,6 @@
 """Count the viewers of each session, and end a session after its last viewer left (`onLastDisconnect`).
 
-A viewer is connected while its socket is open, even in a hidden tab or as a program. A viewer is attentive
+A viewer is connected while its socket is open; a hidden tab and a program count too. A viewer is attentive
 while its client reports that the session is visible to the user.
 """
 
@@ -89,6 +89,7 @@ class ViewerPresence:
         self._set_timer(session, intervals().viewer_grace_after_leave)
 
     def _set_timer(self, session: Session, seconds: float) -> None:
+        """Start the timer that may end a session."""
         loop = asyncio.get_running_loop()
         self._timers[session.id] = loop.call_later(seconds, self._on_timer, session)
 
@@ -115,5 +116,6 @@ class ViewerPresence:
                 self._set_timer(session, RETRY_SECONDS)
 
     def _cancel_timer(self, session_id: str) -> None:
+        """Stop the timer of a session, if one runs."""
         if timer := self._timers.pop(session_id, None):
             timer.cancel()

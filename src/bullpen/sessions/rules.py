@@ -37,7 +37,7 @@ class RuleSet:
         return rule in self._added
 
     async def add(self, rule: Rule, answer: PendingAnswer[None] | None = None) -> None:
-        """Add a rule; it also answers requests that are open now. Raise Conflict if the name is in use."""
+        """Add a rule, which also answers requests that are open now. Raise Conflict if its name is in use."""
         async with self._changing:
             if any(rule.name == each.name for each in self.all):
                 raise Conflict(f"there is a rule {rule.name} already")

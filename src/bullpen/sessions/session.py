@@ -119,7 +119,11 @@ class Session:
     async def restart(
         self, continue_conversation: bool, answer: PendingAnswer[Snapshot] | None = None
     ) -> Worker:
-        """Restart the primary agent, whether it runs or not. See `restart_agent`."""
+        """End the run of the primary agent, wait for its process, and start the next run.
+
+        The next run continues the conversation or begins a new one. Raise Conflict if the session has no
+        agent.
+        """
         worker = self.snapshot.primary
         if worker is None:
             raise NotFound(f"session {self.id} has no agent to restart")
@@ -468,7 +472,11 @@ def _timeout_settings(services: WorkerServices) -> TimeoutSettings:
 def complete_order(
     order: AddWorker, services: WorkerServices, repo_id: str | None = None, *, must_be_installed: bool = True
 ) -> AddWorker:
-    """Return the order with an agent's definition and name. Raise as `require_agent` does."""
+    """Return an order for an agent with its id, kind and name filled in; return any other order unchanged.
+
+    Without an agent id, the default agent of the repository `repo_id` is used. Raise Invalid if the agent is
+    not defined, and Conflict if it is not installed, unless `must_be_installed` is false.
+    """
     if order.type != "agent":
         return order
     agent_id = order.agent_id or services.default_agent(repo_id)
@@ -481,7 +489,10 @@ def complete_order(
 def require_agent(
     services: WorkerServices, agent_id: str, *, must_be_installed: bool = True
 ) -> AgentDefinition:
-    """Return an agent's definition. Raise Invalid without one, Conflict if the agent is not installed."""
+    """Return the definition of an agent, or raise Invalid if the agent is not defined.
+
+    Raise Conflict if the agent is not installed, unless `must_be_installed` is false.
+    """
     try:
         return services.installed_agent(agent_id) if must_be_installed else services.agents.get(agent_id)
     except NotFound as error:

@@ -61,6 +61,7 @@ class Sessions:
 
     @property
     def slots(self) -> AgentSlots:
+        """The limit on sessions with a running agent, and the count of these sessions."""
         return self._slots
 
     async def get(self, session_id: str) -> Session:
@@ -78,7 +79,10 @@ class Sessions:
         return snapshot.location_path if worker_id is None else snapshot.worker(worker_id).workspace
 
     async def open(self, session_id: str) -> Session:
-        """Return a session as `get` does, without waiting for the workers of the previous server process."""
+        """Return a session, opened if needed; raise NotFound if there is none.
+
+        Do not wait for the workers of the previous server process, as `get` does.
+        """
         if session := self._open.get(session_id):
             return session
         if not is_safe_id(session_id):
@@ -179,5 +183,6 @@ class Sessions:
         self._notify_watchers(session.id, session.snapshot)
 
     def _notify_watchers(self, session_id: str, snapshot: Snapshot | None) -> None:
+        """Call each watcher with the id and the snapshot of a session; None after a purge."""
         for changed in tuple(self._watchers):
             changed(session_id, snapshot)

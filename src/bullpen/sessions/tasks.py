@@ -1,4 +1,4 @@
-"""A task group for background jobs: a failed task does not affect the others, and all end with the block."""
+"""A task group for background jobs. A failed task does not affect others; the end of the block ends all."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine

@@ -42,6 +42,7 @@ class TrashedWorktree(Struct, frozen=True, kw_only=True):
 
     @property
     def expires_at(self) -> int:
+        """The time in milliseconds after which the worktree is deleted."""
         return self.removed_at + RETENTION_MS
 
 
@@ -100,7 +101,7 @@ class WorktreeTrash:
         return trashed
 
     async def require_restorable(self, repository: GitDirectories, trashed: TrashedWorktree) -> None:
-        """Raise Conflict if a path is in use, or if the branch is checked out in another worktree."""
+        """Raise Conflict if the worktree's old path exists again, or its branch is checked out elsewhere."""
         path, _, admin = self._paths(repository, trashed)
         for place in (path, admin):
             if _exists(place):
@@ -207,6 +208,7 @@ async def _move_both(tree: tuple[Path, Path], admin: tuple[Path, Path], id: str)
 
 
 def _exists(path: Path) -> bool:
+    """Return whether a path exists; a dangling link counts too."""
     return os.path.lexists(path)
 
 

@@ -63,4 +63,5 @@ async def wait_for_answer(
 
 
 def _is_open(snapshot: Snapshot, question_id: str) -> bool:
+    """Return whether a question waits for an answer."""
     return any(waiting.question.id == question_id for waiting in snapshot.questions)

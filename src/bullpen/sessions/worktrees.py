@@ -269,6 +269,7 @@ class RepositoryWorktrees:
     # Helpers
 
     async def _git_directories(self, repo_id: str) -> GitDirectories:
+        """Return the git directories of a registered repository, or raise NotFound."""
         return (await self.repository(repo_id))[1]
 
     async def _find_made_earlier(
@@ -348,6 +349,7 @@ class RepositoryWorktrees:
 
 
 def _real_path(path: Path) -> Path:
+    """Return a path with its symbolic links resolved."""
     return Path(os.path.realpath(path))
 
 

@@ -88,6 +88,7 @@ class CredentialStore:
 
 
 def _add_token(connection: Connection, token: Token) -> Token:
+    """Insert a token and return it."""
     insert_rows(connection, tokens, [msgspec.structs.asdict(token)])
     return token
 

@@ -122,7 +122,10 @@ class DatabaseFiles:
         self._known: tuple[tuple[int, int], tuple[int, int]] | None = None
 
     def in_place(self) -> bool:
-        """Return whether the paths still lead to the files that they led to at the first call."""
+        """Return whether the paths lead to the same files as at the first call, which records these files.
+
+        A failure that says nothing about the files counts as yes.
+        """
         try:
             found = _inode(self.path), _inode(self._log)
         except FileNotFoundError:

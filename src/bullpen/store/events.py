@@ -60,7 +60,7 @@ class EventStore:
         return [(entry.event, entry.wire()) for entry in entries]
 
     async def newest_fact(self, session_id: str, worker_id: str, type: type[Fact]) -> Fact | None:
-        """Return the last fact of one type by a worker, or None."""
+        """Return the last fact of one type by a worker; None if there is none."""
         mine = select(events).where(events.c.session_id == session_id, events.c.worker_id == worker_id)
         query = mine.where(events.c.type == type.type).order_by(events.c.seq.desc()).limit(1)
         row = await self.database.read(lambda c: c.execute(query).one_or_none(), patient=True)
@@ -108,9 +108,9 @@ class EventStore:
     async def messages(
         self, session_id: str, since: int | None = None, limit: int = PAGE_EVENTS, *, newest: bool = False
     ) -> list[dict[str, Any]]:
-        """Return the messages of a session that are new or have changed since a time, as rows.
+        """Return the first `limit` messages of a session as rows, oldest first; with `newest`, the last ones.
 
-        With `newest`, `limit` keeps the last messages instead of the first.
+        With `since`, a time in milliseconds, only those that are new or have changed after it.
         """
         found: FromClause = messages
         query = select(found).where(found.c.session_id == session_id)
@@ -139,7 +139,7 @@ class EventStore:
         return await self.database.read(lambda c: c.execute(query).scalar(), patient=True) or 0
 
     async def stored_answer(self, key: str) -> StoredAnswer | None:
-        """Return the answer of the last 24 hours to a request with this idempotency key, or None."""
+        """Return the answer of the last 24 hours to a request with this key; None if there is none."""
         found = await self.database.read(lambda c: read_answers(c, [key]))
         return found[0] if found else None
 
@@ -169,7 +169,10 @@ def _select_events(
 
 
 def _seq_at(connection: Connection, session_id: str, time: int, head: int) -> int:
-    """Return the last event of a session at or before a time, by binary search up to `head`."""
+    """Return the number of a session's last event at or before a time; 0 if there is none.
+
+    The search is binary, among the events up to `head`.
+    """
     low = 0
     while low < head:
         middle = (low + head + 1) // 2
@@ -210,7 +213,7 @@ def _load(connection: Connection, session_id: str) -> tuple[Snapshot, int]:
 
 
 def _fold_rest(connection: Connection, snapshot: Snapshot) -> Snapshot:
-    """Return the snapshot with all later stored events folded in."""
+    """Return the snapshot after all stored events that follow it."""
     while True:
         query = _select_events(snapshot.id, snapshot.last_seq, None, PAGE_EVENTS, None)
         rows = connection.execute(query).all()

@@ -1,4 +1,4 @@
-"""The identity of a data directory, by which a database recognizes its server; stored in identity.json."""
+"""The identity of a data directory, by which its server claims a database; stored in identity.json."""
 
 import json
 import secrets

@@ -32,7 +32,10 @@ class RecordStore:
         return await self._database.read(lambda c: [_repository(row) for row in c.execute(query)])
 
     async def repository(self, repo_id: str, removed: bool = False) -> Repository | None:
-        """Return a repository, or None. `removed`: also one that is no longer registered."""
+        """Return the repository with this id; None if it is not registered.
+
+        `removed`: also return one that is no longer registered.
+        """
         query = select(repositories).where(repositories.c.id == repo_id)
         if not removed:
             query = query.where(repositories.c.removed_at.is_(None))

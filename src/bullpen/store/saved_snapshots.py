@@ -15,7 +15,7 @@ _decoder = msgspec.json.Decoder(Snapshot)
 
 
 def row_if_due(append: Append) -> Row | None:
-    """Return the row of a snapshot to save with an append, or None.
+    """Return the row of the snapshot after an append, to be saved with it; None if no save is due.
 
     One is due each time the event numbers cross a multiple of SAVE_INTERVAL_EVENTS.
     """

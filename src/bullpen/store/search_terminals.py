@@ -45,7 +45,7 @@ class PrintedText(Struct, frozen=True):
 
 
 def workers_to_index(connection: Connection) -> list[PrintingWorker]:
-    """Return the workers whose terminal output may not be indexed completely."""
+    """Return the workers with terminal output that is not indexed to its end, or that may still grow."""
     marks = search_terminals.c
     query = (
         select(workers.c.id, workers.c.session_id, workers.c.run, workers.c.state)
@@ -103,7 +103,7 @@ def _row(printed: PrintedText) -> dict[str, Any]:
 
 
 def _seq_at(connection: Connection, session_id: str, timestamp: int) -> int:
-    """Return the last event of a session at or before a time."""
+    """Return the number of a session's last event at or before a time."""
     query = (
         select(events.c.seq)
         .where(events.c.session_id == session_id, events.c.timestamp <= timestamp)

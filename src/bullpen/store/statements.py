@@ -96,10 +96,12 @@ def _with_several_rows(insert: str) -> str:
 
 
 def _insert(_dialect: str, table: Table, _names: tuple[str, ...]) -> Insert:
+    """Return the statement that inserts a row with all columns."""
     return table.insert()
 
 
 def _update(_dialect: str, table: Table, _names: tuple[str, ...]) -> Update:
+    """Return the statement that updates a row by its primary key."""
     return table.update().where(*(column == bindparam(column.name) for column in table.primary_key.columns))
 
 

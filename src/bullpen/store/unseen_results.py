@@ -103,7 +103,7 @@ def _changes(append: Append, event: Event) -> dict[str, Row | None]:
 
 
 def _kind_and_detail(fact: Fact) -> tuple[str, str] | None:
-    """Return kind and text of a result that a user should see, or None."""
+    """Return kind and text of a result that a user should see; None for any other fact."""
     match fact:
         case WorkerFailed():
             return "failed", fact.error

@@ -123,7 +123,7 @@ class DatabaseWriter:
         return jobs
 
     def _drain(self) -> list[WriteJob]:
-        """Take all jobs out of the queue."""
+        """Take all jobs out of the queue, without waiting for more."""
         with self._changed:
             jobs = list(self._jobs)
             self._jobs.clear()

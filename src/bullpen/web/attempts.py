@@ -1,4 +1,4 @@
-"""Limit wrong login codes per network address: two in a minute, twelve in an hour."""
+"""Limit wrong login codes per IP address (IPv6: per /64 network): two in a minute, twelve in an hour."""
 
 import ipaddress
 import math

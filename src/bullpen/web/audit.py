@@ -1,4 +1,4 @@
-"""The audit log: a file with a JSON object per line for each change, refusal and socket."""
+"""The audit log: a file with one JSON object for each change, refusal, and opened or closed socket."""
 
 import logging
 from pathlib import Path

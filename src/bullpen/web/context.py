@@ -57,6 +57,7 @@ def context_of(connection: HTTPConnection) -> WebContext:
 
 
 async def _context(connection: HTTPConnection) -> WebContext:
+    """Dependency: the context of the server."""
     return context_of(connection)
 
 

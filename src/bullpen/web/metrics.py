@@ -105,10 +105,12 @@ class MetricsCollector:
 
 
 def _gauge(name: str, help: str, samples: Samples) -> Metric:
+    """Return a metric whose value can rise and fall."""
     return Metric(name, "gauge", help, samples)
 
 
 def _counter(name: str, help: str, samples: Samples) -> Metric:
+    """Return a metric whose value only rises."""
     return Metric(name, "counter", help, samples)
 
 

@@ -11,6 +11,7 @@ async def _repository_filter(
         str | None, Query(alias="repositoryId", description="another name of `repoId`")
     ] = None,
 ) -> str | None:
+    """Return the id of the repository that the request filters by; None if it does not filter."""
     return repo_id or repository_id
 
 

@@ -64,7 +64,10 @@ def facts_of_error(n: int, call: PendingCall, error: ErrorResponse, state: Conve
 
 
 def turn_end(stop_reason: str, state: Conversation, error: str | None = None) -> list[Fact]:
-    """Return the facts that end an agent's turn: what it left open is cancelled, then TurnEnd."""
+    """Return the facts that end a turn: the cancellation of its open requests and tool calls, then TurnEnd.
+
+    After the stop reason `end_turn`, tool calls stay open.
+    """
     cancelled = cancel_open_items(state, by="agent")
     if stop_reason == "end_turn":  # a tool may continue in the background
         cancelled = [fact for fact in cancelled if fact.type != "tool_call_update"]

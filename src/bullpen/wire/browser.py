@@ -19,6 +19,7 @@ def iso_time(ms: int) -> str:
 
 @lru_cache(maxsize=1024)
 def _iso_second(second: int) -> str:
+    """Return a whole second since the epoch as ISO 8601 text without a time zone."""
     return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 

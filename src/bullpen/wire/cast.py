@@ -40,4 +40,5 @@ def _header(title: str, began: int, cols: int, rows: int) -> dict[str, Any]:
 
 
 def _json_line(value: Any) -> bytes:
+    """Return a value as a line of JSON."""
     return encode(value) + b"\n"

@@ -165,9 +165,9 @@ def read_line(line: bytes, start: int, end: int) -> Line:
 
 
 def match_answer(id: Any, pending: Collection[int]) -> int | None:
-    """Return which pending JSON-RPC request an answer is for, or None.
+    """Return the number of the pending request that an answer is for; None if it is for none.
 
-    Some agents return the id as text or omit it.
+    Some agents return the id as text or omit it: without an id, the only pending request is meant.
     """
     match id:
         case bool():
@@ -184,7 +184,7 @@ def match_answer(id: Any, pending: Collection[int]) -> int | None:
 
 
 def request(n: int, method: str, params: Any) -> bytes:
-    """Return a JSON-RPC request as a line. `n` is its number in the outbox and its id."""
+    """Return a JSON-RPC request as a line. `n` is its id, and the number of the line in the outbox."""
     return _line({"jsonrpc": "2.0", "id": n, "method": method, "params": params})
 
 

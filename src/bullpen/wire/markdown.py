@@ -140,4 +140,5 @@ def _longest_fence(text: str) -> int:
 
 
 def _one_line(text: str) -> str:
+    """Return a text with all its white space, also line ends, as single spaces."""
     return " ".join(text.split())

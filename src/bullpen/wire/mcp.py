@@ -121,7 +121,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
 
 
 def _argument_error(tool: McpTool, arguments: Any) -> str | None:
-    """Return what is wrong with the arguments, as a sentence for the model, or None."""
+    """Return what is wrong with the arguments, as a sentence for the model; None if they are valid."""
     if not isinstance(arguments, dict):
         return "arguments must be an object"
     if missing := [name for name in tool.required if arguments.get(name) in (None, "")]:

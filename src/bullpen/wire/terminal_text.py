@@ -83,7 +83,7 @@ def _lines(piece: bytes) -> Iterator[str]:
 
 
 def _replacement(token: re.Match[bytes]) -> bytes:
-    """Return what takes the place of a control sequence: a newline, a space or nothing."""
+    """Return the bytes that take the place of a control sequence: a newline, a space or no bytes."""
     last = (token["csi"] or b"\x00")[-1]
     if last in _MOVES:
         return b"\n"

@@ -13,9 +13,11 @@ class _Sink(io.RawIOBase):
         self._data = bytearray()
 
     def writable(self) -> bool:
+        """Return True, because `zipfile` asks."""
         return True
 
     def write(self, data: "bytes | bytearray | memoryview") -> int:  # type: ignore[override]
+        """Keep the data, and return its length."""
         self._data += data
         return len(data)
 

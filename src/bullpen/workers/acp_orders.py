@@ -163,7 +163,7 @@ def _record_answer(snapshot: Snapshot, worker_id: str, fact: Any, result: Any) -
 
 
 def _change_of_active_agent(snapshot: Snapshot, worker_id: str) -> ConversationChange:
-    """Return an empty change for an active ACP agent, or raise Conflict."""
+    """Return a change without events. Raise Conflict unless the worker is an active agent that speaks ACP."""
     commands.require_active(snapshot)
     change = ConversationChange(snapshot, worker_id)
     if change.worker.type != "agent":
@@ -176,7 +176,7 @@ def _change_of_active_agent(snapshot: Snapshot, worker_id: str) -> ConversationC
 
 
 def _option_of_category(change: ConversationChange, category: str) -> str | None:
-    """Return the id of the configuration option with this category, or None."""
+    """Return the id of the configuration option with this category; None if the agent has none."""
     session = change.conversation.session
     for option in (session.config_options if session else None) or []:
         match option:

@@ -156,7 +156,7 @@ def _exit_status(terminal: Worker) -> dict[str, Any]:
 
 
 def _variables(env: Any) -> dict[str, str]:
-    """Return the environment variables of a request that are valid."""
+    """Return the environment variables in a request by name; skip malformed ones."""
     found = {}
     for each in env if isinstance(env, list) else []:
         match each:

@@ -18,7 +18,7 @@ class AttentionScanner:
         self._unfinished = b""
 
     def find_last(self, data: bytes) -> str | None:
-        """Return a description of the last call that ends in the next piece of output, or None.
+        """Return a description of the last call that ends in this piece of output; None if none ends in it.
 
         The beginning of an unfinished call is kept for the next piece.
         """

@@ -214,6 +214,7 @@ class ChildHandles:
         return self._children.get((worker_id, run))
 
     def all(self) -> list[ChildHandle]:
+        """Return all children that are not forgotten, running or ended."""
         return list(self._children.values())
 
     def spool(self, worker_id: str, run: int, stream: str = "out") -> Path:
@@ -290,7 +291,10 @@ class ChildHandles:
         return child
 
     def _on_output(self, worker: str, run: int, stream: str, end: int, last: bytes) -> None:
-        """Tell the recording of a child how far its output has grown."""
+        """Note in the recording of a child that its output ends at `end`.
+
+        `last` are the newest bytes, if the keeper sent them.
+        """
         child = self._children.get((worker, run))
         if child is not None and stream == "out":
             child.recording.grow(end, last)

@@ -9,7 +9,7 @@ class CommandTerminal(TerminalWorker):
     """One run of a terminal that runs a command; a restart runs the same command again."""
 
     def _child_spec(self) -> ChildSpec:
-        """Return the command of the worker, with the environment of the agent that ordered it."""
+        """Return the command to run; a command of an agent also gets the variables of that agent."""
         command = self.worker.command
         assert command is not None
         agents = self._services.agents

@@ -25,6 +25,7 @@ class DiffWorker(FileWatchWorker):
 
     @property
     def _files(self) -> WorkspaceFiles:
+        """Return access to the files of the workspace."""
         return self._services.files(self.worker.workspace)
 
     async def read(self) -> Fact:

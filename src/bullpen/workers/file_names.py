@@ -27,7 +27,10 @@ class FileNames(Struct, frozen=True):
 
 
 async def read_file_names(workspace: WorkspaceFiles) -> FileNames:
-    """Return the files of a workspace that a user may want to name to an agent."""
+    """Return the names of a workspace's files, at most MAX_NAMES: no ignored and no protected files.
+
+    Outside of a repository, files in hidden directories are left out in place of the ignored ones.
+    """
     with workspace.opened() as fd:  # raises unless the workspace is inside a root
         root = _path_of(fd)
     try:

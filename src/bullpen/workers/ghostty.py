@@ -198,6 +198,7 @@ class EmulatedTerminal:
 
     @property
     def grid(self) -> Grid:
+        """Return the rows and cells; valid until the terminal is fed or resized."""
         return Grid(self._library, self._handle, self.cols)
 
     def text(self) -> str:
@@ -254,9 +255,11 @@ class EmulatedTerminal:
         return out[0]
 
     def _set(self, name: str, ctype: str, value: Any) -> None:
+        """Set an option of the terminal, by its name in the library, to a value of a C type."""
         self._set_pointer(name, self._ffi.new(f"{ctype}*", value))
 
     def _set_pointer(self, name: str, pointer: Any) -> None:
+        """Set an option of the terminal to the value at a pointer."""
         option = getattr(self._lib, f"GHOSTTY_TERMINAL_OPT_{name}")
         check(self._lib.ghostty_terminal_set(self._handle, option, pointer), name)
 

@@ -64,7 +64,10 @@ class Images:
         return sorted(path for path in found if path.suffix[1:] in MIMES and path.name[0] != ".")
 
     def restore(self, session_id: str, name: str, data: bytes) -> None:
-        """Store an image of an imported session under the file name it had there. Raise as `add` does."""
+        """Store an image of an imported session under the file name it had there.
+
+        Raise UnsupportedType or TooLarge if the name or the data is not that of an image.
+        """
         check_name(name, data)
         self._write(session_id, name, data)
 
@@ -127,11 +130,13 @@ def _kind(data: bytes) -> str:
 
 
 def _png_size(data: bytes) -> tuple[int, int]:
+    """Return width and height from the header of a PNG file."""
     width, height = struct.unpack_from(">II", data, 16)
     return width, height
 
 
 def _gif_size(data: bytes) -> tuple[int, int]:
+    """Return width and height from the header of a GIF file."""
     width, height = struct.unpack_from("<HH", data, 6)
     return width, height
 

@@ -41,6 +41,7 @@ class MarkdownWorker(FileWatchWorker):
 
     @property
     def _files(self) -> WorkspaceFiles:
+        """Return access to the files of the workspace."""
         return self._services.files(self.worker.workspace)
 
     @property

@@ -41,7 +41,7 @@ class OutboxSender:
             return
 
     async def _wait_before(self, line: bytes) -> None:
-        """Wait until this line may be written; a subclass says for what."""
+        """Wait until this line may be written. Here each line may at once; a subclass may wait."""
 
     def _last_recorded(self) -> int:
         """Return the number of the newest line that the log records for this run."""

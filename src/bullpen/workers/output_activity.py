@@ -35,7 +35,7 @@ class OutputActivity:
 
     @property
     def seconds_since_typing(self) -> float | None:
-        """Seconds since a user typed, or None."""
+        """Seconds since a user typed; None if no user has typed in this run."""
         return None if self._typed_at is None else clock.monotonic() - self._typed_at
 
     @property

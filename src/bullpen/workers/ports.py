@@ -94,6 +94,7 @@ def _target(entry: os.DirEntry[str]) -> str:
 
 
 def _command(process: Path) -> str:
+    """Return the name of the program of a process, given its directory in /proc."""
     return program_name(_read(process / "cmdline"), _read(process / "comm"))
 
 

@@ -49,6 +49,7 @@ class PtyAgent(TerminalWorker):
 
     @property
     def activity(self) -> TerminalActivity:
+        """The stored activity of the agent."""
         now = self._state()[0]
         return TerminalActivity(now.activity.value, now.activity_why, now.activity_since)
 
@@ -102,6 +103,7 @@ class PtyAgent(TerminalWorker):
 
     @property
     def _conversation(self) -> Conversation:
+        """The stored conversation of the agent; an empty one before its first event."""
         return self._log.snapshot.conversations.get(self.worker.id, Conversation())
 
     def _state(self) -> tuple[Worker, Turn | None]:

@@ -98,7 +98,10 @@ class ActivityWatch:
             return
 
     async def _check(self) -> float | None:
-        """Judge the activity and record it if it holds; return the seconds until the next check, or None."""
+        """Judge the activity, and record it once it has held long enough.
+
+        Return the seconds until the next check; None to wait for output.
+        """
         self._output.update()
         screen = await self._read_screen()
         worker, turn = self._read_state()

@@ -135,7 +135,7 @@ def _enter_alternate(terminal: EmulatedTerminal) -> bytes:
 
 
 def _newest(drawn: Iterable[bytes], terminal: EmulatedTerminal, room: int) -> bytes:
-    """Join the newest rows that have room together. Rows left out of the screen itself are drawn blank."""
+    """Return the newest rows that fit into `room` bytes; older rows of the screen itself are drawn blank."""
     rows = list(drawn)
     first = len(rows)
     blank = terminal.rows * len(b"\r\n")
@@ -217,14 +217,14 @@ def _character(terminal: EmulatedTerminal, x: int, y: int) -> tuple[int, bytes]:
 
 
 def _pen(terminal: EmulatedTerminal) -> bytes:
-    """Set position, colours, link, protection and character sets of the cursor."""
+    """Return the bytes that set position, colours, link, protection and character sets of the cursor."""
     origin = b"\x1b[?6h" if terminal.mode(ORIGIN) else b""
     drawing = terminal.extras("style", "hyperlink", "protection", "charsets")
     return origin + _last_character(terminal) + drawing
 
 
 def _last_character(terminal: EmulatedTerminal) -> bytes:
-    """Place the cursor by printing its last character again.
+    """Return the bytes that place the cursor by printing its last character again.
 
     In the last column that leaves the wrap pending. Elsewhere a program may repeat the character next (REP).
     """
@@ -241,7 +241,7 @@ def _last_character(terminal: EmulatedTerminal) -> bytes:
 
 
 def _saved_pen(clone: EmulatedTerminal, then: bytes = b"") -> bytes:
-    """Save the cursor that the program has saved, send `then`, and reset the drawing state."""
+    """Return the bytes that save the cursor which the program has saved, then `then`, then a reset."""
     clone.feed(b"\x1b8")
     before = after = b""
     if clone.mode(ORIGIN):
@@ -274,13 +274,13 @@ def _modes(terminal: EmulatedTerminal) -> bytes:
 
 
 def _region(terminal: EmulatedTerminal) -> bytes:
-    """Set the scroll region; its left and right margins need a mode of their own."""
+    """Return the bytes that set the scroll region; its left and right margins need a mode of their own."""
     sides = b"\x1b[?%dh" % SIDE_MARGINS if terminal.mode(SIDE_MARGINS) else b""
     return sides + terminal.extras("scrolling_region")
 
 
 def _keyboard(clone: EmulatedTerminal) -> bytes:
-    """Set the stack of kitty keyboard flags, which is read by popping it from the clone."""
+    """Return the bytes that set the stack of kitty keyboard flags, read by popping it from the clone."""
     stack = []
     for _ in range(KITTY_KEYBOARD_DEPTH):
         stack.append(clone.kitty_keyboard_flags)
@@ -291,7 +291,10 @@ def _keyboard(clone: EmulatedTerminal) -> bytes:
 
 
 def _colors(terminal: EmulatedTerminal) -> bytes:
-    """Set the colours that a program has set; all others are those of the viewer."""
+    """Return the sequences that set the colours which a program has changed.
+
+    All other colours stay those of the viewer.
+    """
     parts = [
         b"\x1b]4;%d;%s\x1b\\" % (index, _color_spec(color)) for index, color in terminal.palette_changes()
     ]

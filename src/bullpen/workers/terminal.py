@@ -205,7 +205,7 @@ class TerminalWorker:
         return WorkerExited(exit_code=ended.code, signal=ended.signal)
 
     async def _record(self, fact: Fact, expected: WorkerState) -> None:
-        """Record a fact of this run, unless the worker was ended or restarted meanwhile."""
+        """Record a fact of this run, if the worker is still in this run and in the state `expected`."""
 
         def decide(snapshot: Snapshot) -> Change:
             now = snapshot.worker(self.worker.id)

@@ -22,6 +22,7 @@ class TerminalWindow:
 
     @property
     def viewers(self) -> int:
+        """The number of viewers."""
         return len(self._watchers)
 
     def add_viewer(self, viewer: str, changed: Callable[[], None]) -> None:

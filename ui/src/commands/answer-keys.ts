@@ -1,4 +1,4 @@
-/** The keys that answer a permission. They are single letters, because they work only while its card has the focus; the user can change them. */
+/** The keys that answer a permission request: single letters, because they work only while its card has the focus. The user can change them. */
 import { keysOf } from './shortcuts.ts'
 
 /** An answer to a permission that has a key. */

@@ -14,7 +14,10 @@ interface HasKeys {
   also?: string | undefined
 }
 
-/** Return the shortcut of a command. A chosen shortcut that the browser reserves, possible in older versions, is ignored. */
+/**
+ * Return the shortcut of a command: the one that the user chose, else the default; undefined for a command without one.
+ * A stored choice that the browser reserves is ignored: older versions of the page allowed it.
+ */
 export function keysOf(command: HasKeys): string | undefined {
   const choice = chosen.value[command.id]
   return choice === undefined || (choice && belongsToBrowser(choice)) ? command.keys : (choice ?? undefined)

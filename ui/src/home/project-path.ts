@@ -20,7 +20,7 @@ export function directorySuggestions(text: string, directories: readonly Project
   }))
 }
 
-/** Return the directory that a text names, from the directories whose path begins with it. */
+/** Return the directory whose path is complete in `text`, or undefined; `directories` are those whose path begins with `text`. */
 export function namedDirectory(text: string, directories: readonly ProjectDirectory[]): ProjectDirectory | undefined {
   const name = baseName(text)
   return directories.find(({ path }) => baseName(path) === name)

@@ -71,7 +71,7 @@ export function hide(layout: Layout, workerId: string): Layout {
   return { ...withoutTab(layout, workerId), hidden: [...layout.hidden.filter((id) => id !== workerId), workerId] }
 }
 
-/** Add a new pane beside or below a pane, and move the tab of `workerId` into it. */
+/** Add a pane to the right of a pane (`row`) or below it (`column`), and focus it. The tab of `workerId`, if given, moves into it. */
 export function split(layout: Layout, paneId: number, direction: 'row' | 'column', workerId?: string): Layout {
   const id = layout.nextId
   const moved = workerId === undefined ? layout : withoutTab(layout, workerId, paneId)

@@ -22,7 +22,7 @@ export interface Queue {
 
 export const EMPTY: Queue = { items: [], paused: false }
 
-/** Return the queue after one more event. */
+/** Return the message queue of a session after one more event; other events leave it unchanged. */
 export function foldQueue(queue: Queue, { type, data, timestamp }: SessionEvent): Queue {
   const id = String(data.id)
   switch (type) {

@@ -1,4 +1,4 @@
-/** Describe the end of a program and the state of its connection in one sentence. */
+/** Describe in one sentence how the program of a terminal ended, or what is wrong with the connection of the page to it. */
 import type { Status } from '../api/connection.ts'
 import type { Worker } from '../api/types/workers.ts'
 import { failureText } from '../state/reasons.ts'

@@ -80,6 +80,7 @@ class AcpConnection:
             self._waiting[id].set_result(line.result)
 
     def _write(self, line: bytes) -> None:
+        """Write a line to stdout and flush it."""
         sys.stdout.buffer.write(line)
         sys.stdout.buffer.flush()
 

@@ -199,6 +199,7 @@ class DemoAgent:
         return {"stopReason": "end_turn", "usage": usage}
 
     def _send_update(self, session: DemoConversation, update: dict[str, Any]) -> None:
+        """Send a session update to the client."""
         self._connection.notify("session/update", {"sessionId": session.id, "update": update})
 
 

@@ -29,7 +29,7 @@ class ConversationStore:
         self._directory = directory
 
     def load(self, id: str) -> DemoConversation | None:
-        """Return a stored conversation, or None."""
+        """Return the stored conversation with this id; None if there is none, or its file is damaged."""
         if not is_safe_id(id):
             return None
         try:
@@ -45,4 +45,5 @@ class ConversationStore:
         new.rename(self._file(session.id))
 
     def _file(self, id: str) -> Path:
+        """Return the path of the file that stores a conversation."""
         return self._directory / f"{id}.json"

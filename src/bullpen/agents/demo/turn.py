@@ -165,7 +165,7 @@ class DemoTurn:
         await self.say(f"`{command}` ended with exit code {code}.")
 
     async def _ask_permission(self) -> None:
-        """Ask for a permission, and do nothing with it."""
+        """Request a permission from the user, and ignore the answer."""
         call = self._begin_call("Do something that needs a permission", "other")
         if await self._is_allowed(call, always_ask=True):
             self._end_call(call, "completed")
@@ -236,7 +236,7 @@ class DemoTurn:
 
 
 def _entries(steps: list[str], done: int) -> list[dict[str, str]]:
-    """Return the entries of a plan of which so many steps are done."""
+    """Return the entries of a plan whose first `done` steps are done."""
     statuses = [
         "completed" if n < done else "in_progress" if n == done else "pending" for n in range(len(steps))
     ]

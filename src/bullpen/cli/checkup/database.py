@@ -56,6 +56,7 @@ def _check_connection(connection: "Connection") -> Finding:
 
 
 def _has_content(file: Path) -> bool:
+    """Return whether a file exists and is not empty."""
     return file.exists() and file.stat().st_size > 0
 
 

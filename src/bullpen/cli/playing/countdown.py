@@ -12,6 +12,7 @@ class PausableTimer:
 
     @property
     def paused(self) -> bool:
+        """Whether the deadline is paused."""
         return self._remaining is not None
 
     @property

@@ -51,7 +51,7 @@ async def question_state(
     ],
     wait: Annotated[float, Query(ge=0, le=30, description="seconds to wait for an answer")] = 0,
 ) -> Response:
-    """Return a question and its answer. With `wait`, wait so many seconds for the answer."""
+    """Return a question and its answer. With `wait`, wait at most so many seconds for the answer."""
     session = await session_of(context, worker_id)
     question = await wait_for_answer(context.sessions, session, question_id, seq, wait)
     answer = question.answer.get(ANSWER) if isinstance(question.answer, dict) else None

@@ -67,5 +67,6 @@ async def cancel(clone_id: str, context: ContextDep) -> Response:
 
 
 def _clone_json(clone: Clone) -> dict[str, Any]:
+    """Return a clone as a JSON object."""
     found: dict[str, Any] = to_builtins(clone)
     return found

@@ -1,4 +1,4 @@
-"""`/api/directories`: directories that the owner can choose as a project, and repositories nearby."""
+"""`/api/directories`: directories that the owner can choose as a project, and repositories found nearby."""
 
 import asyncio
 from typing import Annotated

@@ -56,4 +56,5 @@ async def show(session_id: str, image_id: str, context: ContextDep) -> Response:
 
 
 def _image_json(image: Image) -> dict[str, Any]:
+    """Return id, type and size of an image as a JSON object."""
     return {"id": image.id, "mimeType": image.mime, "size": image.size}

@@ -51,6 +51,7 @@ async def messages_of(
 
 
 def _message_json(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row of `messages` as a JSON object."""
     return {
         "id": row["id"],
         "sessionId": row["session_id"],

@@ -112,4 +112,5 @@ def _operations(document: dict[str, Any], route: APIRoute) -> Iterator[tuple[str
 
 
 def _is_public(route: APIRoute) -> bool:
+    """Return whether a route needs no credential."""
     return any(isinstance(each.call, public) for each in route.dependant.dependencies)

@@ -34,6 +34,7 @@ async def answer_permission(
 
 
 def _permission_json(waiting: PendingPermission) -> dict[str, Any]:
+    """Return an open permission request as a JSON object."""
     return asked_json(waiting.permission.id, waiting.worker, waiting.since) | {
         "toolCall": waiting.permission.tool_call,
         "options": waiting.permission.options,

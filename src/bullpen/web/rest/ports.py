@@ -39,6 +39,7 @@ async def list_ports(session_id: str, context: ContextDep) -> Response:
 
 
 def _port_json(port: Port, role: str) -> dict[str, object]:
+    """Return a port, with the role of its worker, as a JSON object."""
     return {
         "port": port.port,
         "address": port.address,

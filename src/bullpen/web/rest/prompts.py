@@ -65,4 +65,5 @@ def prompt_order(body: PromptShape, sender: str, key: str | None = None) -> Prom
 
 
 def prompted_json(prompted: PromptResult) -> dict[str, Any]:
+    """Return the result of a prompt as a JSON object."""
     return {"promptId": prompted.prompt_id, "seq": prompted.seq, "queued": prompted.queued}

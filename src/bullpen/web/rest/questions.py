@@ -34,6 +34,7 @@ async def answer_question(
 
 
 def _question_json(waiting: PendingQuestion) -> dict[str, Any]:
+    """Return an open question, with its form or URL, as a JSON object."""
     return asked_json(waiting.question.id, waiting.worker, waiting.since) | {
         "message": waiting.question.message,
         "form": waiting.question.schema,

@@ -150,6 +150,7 @@ async def send_now(
 
 
 def _queue_json(queue: Queue) -> dict[str, Any]:
+    """Return a queue with its messages as a JSON object."""
     return {
         "messages": [_item_json(item) for item in queue.items],
         "count": len(queue.items),
@@ -158,6 +159,7 @@ def _queue_json(queue: Queue) -> dict[str, Any]:
 
 
 def _item_json(item: QueueItem) -> dict[str, Any]:
+    """Return a queued message as a JSON object."""
     return {
         "id": item.id,
         "message": item.message,

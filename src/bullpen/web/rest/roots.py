@@ -57,5 +57,6 @@ async def remove(path: Annotated[str, Query(max_length=MAX_PATH_LENGTH)], contex
 
 
 def _root_json(root: Root) -> dict[str, Any]:
+    """Return a workspace root as a JSON object."""
     added_at = iso_time(root.added_at) if root.added_at is not None else None
     return {"path": root.path, "source": root.source, "addedAt": added_at}

@@ -41,4 +41,5 @@ async def remove(name: str, context: ContextDep) -> Response:
 
 
 def _rule_json(rule: Rule, added: bool) -> dict[str, Any]:
+    """Return a rule as a JSON object; `added` if a user added it, and not the settings."""
     return {**to_builtins(rule), "added": added}

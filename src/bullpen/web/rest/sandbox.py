@@ -1,4 +1,4 @@
-"""`/api/sandbox`: the sandbox that this machine offers, and the levels that apply without a choice."""
+"""`/api/sandbox`: the sandbox of this machine, its default levels, and what users allow to sandboxed runs."""
 
 from typing import Annotated, Any, Literal
 

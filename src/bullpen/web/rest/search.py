@@ -57,6 +57,7 @@ def _require_known(name: str, known: tuple[str, ...], value: str) -> str:
 
 
 def _found_json(found: SearchHit) -> dict[str, object]:
+    """Return a search result as a JSON object."""
     return {
         "sessionId": found.session_id,
         "sessionTitle": found.session_title,

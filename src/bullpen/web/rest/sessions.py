@@ -96,7 +96,7 @@ async def list_sessions(
     limit: Annotated[int, Query(ge=1, le=1000)] = 20,
     offset: Annotated[int, Query(ge=0, le=MAX_SAFE_INTEGER)] = 0,
 ) -> Response:
-    """Return a page of sessions that match the filters."""
+    """Return a page of the sessions that match the filters, newest first. `q` is a part of the title."""
     statuses = [_status(name) for name in status.split(",")] if status else None
     page = await context.records.list_sessions(
         repo_id=repo_id,
@@ -237,7 +237,7 @@ def _session(context: WebContext, snapshot: Snapshot) -> dict[str, Any]:
 
 
 def _worker_with_foreground(worker: dict[str, Any]) -> dict[str, Any]:
-    """Return the JSON of a worker with the program in the foreground of its terminal, or None."""
+    """Return the JSON of a worker with the program in the foreground of its terminal; null if unknown."""
     runs = worker["type"] == "terminal" and worker["state"] == "active" and worker["pid"]
     program = foreground_program(worker["pid"]) if runs else None
     return worker | {"foreground": program}

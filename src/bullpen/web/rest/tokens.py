@@ -69,6 +69,7 @@ async def revoke(token_id: str, context: ContextDep) -> Response:
 
 
 def token_json(token: Token) -> dict[str, Any]:
+    """Return a token, without its secret, as a JSON object."""
     return {
         "id": token.id,
         "name": token.name,

@@ -55,11 +55,13 @@ async def show(
 
 
 def _group_json(used: UsageTotals) -> dict[str, object]:
+    """Return the usage of a group, with its key and title, as a JSON object."""
     group = {"key": used.key, "title": used.title, "sessionId": used.session_id, "seq": used.seq}
     return group | {"since": iso_time(used.at)} | _sums_json(used)
 
 
 def _sums_json(used: UsageTotals) -> dict[str, object]:
+    """Return the sums of tokens and cost as a JSON object."""
     tokens = used.tokens
     return {
         "turns": used.turns,

@@ -77,6 +77,7 @@ async def restore(
 
 
 def worktree_json(report: WorktreeReport) -> dict[str, Any]:
+    """Return a worktree with its git status as a JSON object."""
     worktree, status = report.worktree, report.status
     return {
         "name": worktree.name,
@@ -107,6 +108,7 @@ def lost_worktree_json(name: str, path: str, problem: str) -> dict[str, Any]:
 
 
 def trashed_json(trashed: TrashedWorktree) -> dict[str, Any]:
+    """Return a removed worktree as a JSON object."""
     return {
         "id": trashed.id,
         "name": trashed.name,

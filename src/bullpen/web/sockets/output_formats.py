@@ -42,7 +42,7 @@ class JsonFormat:
             await socket.send({"type": "output", "offset": offset - held, "data": text})
 
     def frame(self, offset: int, data: bytes) -> None:
-        return None  # the decoder may hold part of a character; clients that need speed use binary frames
+        """Return None: the decoder may hold a part of a character. Clients that need speed use frames."""
 
 
 OUTPUT_FORMATS: dict[str, Callable[[], OutputFormat]] = {"json": JsonFormat, "binary": BinaryFormat}

@@ -53,6 +53,7 @@ class RunStream:
 
     @property
     def run_number(self) -> int:
+        """The number of the run that is sent."""
         return self._terminal.worker.run
 
     def note_drawn(self, offset: int) -> None:
@@ -151,6 +152,7 @@ class RunStream:
             self._wake_up()
 
     def _ack_frame(self) -> Frame:
+        """Return the frame that acknowledges the accepted input."""
         return text_frame(encode({"type": "ack", "n": self._acks.last}))
 
     def _push_output(self) -> bool:
@@ -233,7 +235,7 @@ class RunStream:
         )
 
     async def _send_state(self) -> bool:
-        """Send a change of the window size or the activity; return False if there is none."""
+        """Send the window size or the activity if it has changed; return whether one was sent."""
         if not self._size_sent:
             await self._send_size()
         elif self._terminal.activity != self._activity_sent:
