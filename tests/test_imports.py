@@ -81,6 +81,18 @@ def test_the_keeper_needs_only_the_standard_library_and_itself() -> None:
     assert foreign == []
 
 
+def test_no_private_name_of_another_package_is_imported_and_no_module_is_replaced() -> None:
+    documented = {PACKAGE, *sys.stdlib_module_names}  # the module `_thread` too
+    private = [
+        (dotted(path), name)
+        for path in MODULES
+        for name in imported_names(path.read_text(), dotted(path), is_package=path.name == "__init__.py")
+        if name.partition(".")[0] not in documented and "._" in name
+    ]
+    assert private == []
+    assert [dotted(path) for path in MODULES if "sys.modules" in path.read_text()] == []
+
+
 def test_every_part_of_the_package_has_its_row() -> None:
     parts = {path.relative_to(SRC / PACKAGE).parts[0].removesuffix(".py") for path in MODULES}
     assert parts - set(HEIGHT) <= {"__init__", "__main__"}
