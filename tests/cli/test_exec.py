@@ -6,9 +6,12 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
+import pytest
+
 from support.commands import Bullpen, CommandResult
 from support.forks import start_bullpen
 from support.server import Server
+from support.tmux import Tmux
 
 
 async def workers(server: Server, session: dict[str, Any]) -> list[tuple[str, str, int, int | None]]:
@@ -40,22 +43,41 @@ async def test_exec_says_why_a_command_does_not_start(bullpen: Bullpen, server: 
     )
 
 
-async def test_ctrl_c_ends_the_command_of_exec(bullpen: Bullpen, server: Server) -> None:
+@pytest.mark.parametrize(
+    ("script", "presses", "code", "state"),
+    [
+        ("echo ready; sleep 1000", 1, 130, "exited"),
+        ("trap 'echo more' INT; echo ready; while :; do sleep 0.1; done", 2, 129, "terminated"),
+    ],
+    ids=["a program that ends", "a program that goes on"],
+)
+async def test_ctrl_c_ends_the_command_of_exec_and_again_if_it_goes_on(
+    bullpen: Bullpen, server: Server, script: str, presses: int, code: int, state: str
+) -> None:
     session = await server.new_session(title="job")
     with TemporaryFile() as given, TemporaryFile() as out, TemporaryFile() as err:
-        arguments = ("exec", "job", "--", "sh", "-c", "echo ready; sleep 1000")
-        process = start_bullpen(arguments, bullpen.env, (given, out, err))
+        process = start_bullpen(("exec", "job", "--", "sh", "-c", script), bullpen.env, (given, out, err))
         try:
             async with asyncio.timeout(60):
-                while out.seek(0) or b"ready" not in out.read():
-                    await asyncio.sleep(0.02)
-                process.send_signal(signal.SIGINT)
-                while (code := process.poll()) is None:
+                for text in (b"ready", b"more")[:presses]:
+                    while out.seek(0) or text not in out.read():
+                        await asyncio.sleep(0.02)
+                    process.send_signal(signal.SIGINT)
+                while (ended := process.poll()) is None:
                     await asyncio.sleep(0.02)
         finally:
             process.kill()
-    assert code == 130
-    assert (await workers(server, session))[0][1] == "exited"
+    assert (ended, (await workers(server, session))[0][1]) == (code, state)
+
+
+async def test_exec_leaves_the_terminal_of_the_user_as_it_was(server: Server, tmux: Tmux) -> None:
+    await server.new_session(title="job")
+    await tmux.enter("echo before")
+    script = "printf '\\033[?1049h\\033[?25l'; echo in the way; exit 3"
+    await tmux.enter(f'bullpen exec job -- sh -c "{script}"; echo code-$?')
+    shown = await tmux.until("\ncode-3\n")
+    assert "\nbefore\n" in shown
+    assert "\nin the way\n" not in shown
 
 
 async def test_the_command_of_a_terminal_outlives_the_server_and_is_run_again_by_a_restart(

@@ -62,7 +62,8 @@ def _free_role(session: Session, command: tuple[str, ...]) -> str | None:
 async def _print_output(client: Client, worker: Worker) -> ExitFrame:
     """Print the output of a terminal until its program ends. Ctrl-C ends the program, if need be by force."""
     loop, interrupted = asyncio.get_running_loop(), asyncio.Event()
-    converter = OutputFilter() if sys.stdout.isatty() else PlainTextConverter(colours=False)
+    shown = OutputFilter() if sys.stdout.isatty() else None
+    converter = shown or PlainTextConverter(colours=False)
 
     async def interrupt() -> None:
         await interrupted.wait()
@@ -83,5 +84,6 @@ async def _print_output(client: Client, worker: Worker) -> ExitFrame:
                     sys.stdout.buffer.write(converter.feed(data))
                     sys.stdout.buffer.flush()
                 case ExitFrame():
+                    sys.stdout.buffer.write(shown.restore() if shown else b"")
                     return frame
     raise AssertionError("the output of a terminal ends with its exit")
