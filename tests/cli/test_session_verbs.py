@@ -322,6 +322,19 @@ async def test_ls_and_show_name_the_program_that_a_terminal_runs(bullpen: Bullpe
     assert "runs sleep" in (await bullpen("show", "counting")).out
 
 
+async def test_ls_shows_that_a_session_works_while_its_command_runs(bullpen: Bullpen, server: Server) -> None:
+    await bullpen("new", "-d", str(server.workspace), "--name", "job", "--", "cat")
+    session = (await server.call("GET", "/api/sessions"))["sessions"][0]
+    async with asyncio.timeout(60):
+        while " working " not in (listed := (await bullpen("ls")).out):
+            pass
+    assert re.search(r"job .* working  cat  ", listed)
+    assert "runs cat" in (await bullpen("show", "job")).out
+    await type_into(server, {"sessionId": session["id"], "id": session["workers"][0]["id"]}, "\x04")
+    await server.worker_in(session["id"], session["workers"][0]["id"], "exited")
+    assert " working " not in (await bullpen("ls")).out
+
+
 async def test_export_to_a_file_that_exists_names_force_which_replaces_it(
     bullpen: Bullpen, server: Server, tmp_path: Path
 ) -> None:
