@@ -32,15 +32,33 @@ async def test_exec_prints_only_the_output_and_exits_with_the_code_of_the_comman
     assert await workers(server, session) == [("env", "terminated", 2, 3), ("env", "exited", 1, 0)]
 
 
-async def test_exec_says_why_a_command_does_not_start(bullpen: Bullpen, server: Server) -> None:
-    await server.new_session(title="job")
-    missing = await bullpen("exec", "job", "--", "no-such-program")
-    assert (missing.code, missing.out) == (1, "")
-    assert "no-such-program" in missing.err
+async def test_a_command_that_does_not_exist_is_refused_and_leaves_nothing(
+    bullpen: Bullpen, server: Server, workspace: Path
+) -> None:
+    session = await server.new_session(title="job")
+    (workspace / "data").write_text("no program")
+    for name in ("no-such-program", "./missing", "./data"):
+        refused = CommandResult(1, "", f"bullpen: cannot start {name}: there is no such program\n")
+        assert await bullpen("exec", "job", "--", name) == refused
+        assert await bullpen("worker", "add", "job", "--", name) == refused
+        assert await bullpen("new", "-d", str(workspace), "--", name) == refused
+    assert await workers(server, session) == []
+    assert [each["title"] for each in (await server.call("GET", "/api/sessions"))["sessions"]] == ["job"]
     nothing = await bullpen("exec", "job")
     assert nothing == CommandResult(
         2, "", "bullpen: name the command after --, as in: bullpen exec my-session -- make test\n"
     )
+
+
+async def test_exec_says_why_a_command_does_not_start(
+    bullpen: Bullpen, server: Server, workspace: Path
+) -> None:
+    await server.new_session(title="job")
+    (workspace / "script").write_text("#!/no/such/interpreter\n")
+    (workspace / "script").chmod(0o755)
+    failed = await bullpen("exec", "job", "--", "./script")
+    assert (failed.code, failed.out) == (1, "")
+    assert "cannot start ./script: No such file or directory" in failed.err
 
 
 @pytest.mark.parametrize(
