@@ -263,6 +263,16 @@ async def test_a_closed_log_refuses_changes(log: SessionLog, store: EventStore) 
     assert (await SessionLog.open(store, "s")) is not log
 
 
+async def test_events_that_a_log_does_not_have_are_not_in_its_memory(log: SessionLog) -> None:
+    """The recorder may know more events than the log: the session was purged and imported again."""
+    before = log.head
+    follower = log.follow(before)  # without one, a log keeps no events in memory
+    await log.append([error_draft("new")])
+    assert follower.after == before
+    assert log.recent_batch(before, log.head) is not None
+    assert log.recent_batch(before, log.head + 1) is None
+
+
 async def test_a_session_that_is_ended_concurrently_ends_once(log: SessionLog) -> None:
     end = Draft(SessionEnd(status="completed", reason="user_request"))
     results = await asyncio.gather(*(log.append([end]) for _ in range(5)), return_exceptions=True)

@@ -142,11 +142,11 @@ class SessionLog:
         return EventBatch(after + 1, after + len(encoded), encoded, self.head)
 
     def recent_batch(self, after: int, until: int) -> EventBatch | None:
-        """Return some events with after < seq <= until from memory; None if they are no longer there."""
+        """Return some events with after < seq <= until from memory; None if they are not there."""
         requested = (after, until)
         if self._shared is not None and self._shared[0] == requested:
             return self._shared[1]
-        if after < self._tail.start:
+        if after < self._tail.start or until > self.head:
             return None
         encoded = self._tail.between(after, min(until, after + PAGE_EVENTS), PAGE_BYTES)
         batch = EventBatch(after + 1, after + len(encoded), encoded, self.head)
