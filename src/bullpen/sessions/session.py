@@ -31,7 +31,7 @@ from ..workers.terminal import TerminalWorker
 from ..workers.worker_services import WorkerServices
 from .automatic_answers import AutomaticAnswers
 from .deadlines import SessionDeadlines
-from .prompting import PromptDelivery
+from .prompting import PromptDelivery, TextComposer
 from .running_workers import RunningWorkers
 from .slots import AgentSlots
 from .tasks import BackgroundTasks
@@ -250,9 +250,12 @@ class Session:
             raise Conflict(f"that run of the agent in role {worker.role} is over")
         await agent.report_activity(verdict)
 
-    async def prompt(self, order: Prompt) -> PromptResult:
-        """Send a prompt to an agent, or queue it; the same prompt id has an effect only once."""
-        return await self._prompting.prompt(order)
+    async def prompt(self, order: Prompt, compose: TextComposer | None = None) -> PromptResult:
+        """Send a prompt to an agent, or queue it; the same prompt id has an effect only once.
+
+        `compose` returns the text to send in place of the text of the order.
+        """
+        return await self._prompting.prompt(order, compose)
 
     async def cancel_turn(
         self, worker_id: str | None, by: str, answer: PendingAnswer[Snapshot] | None = None
