@@ -136,7 +136,7 @@ def _field(name: str, schema: dict[str, Any], required: bool) -> FormField:
 
 
 def _bound(value: Any) -> float | None:
-    """Return a bound of the schema if it is a number that can be compared exactly."""
+    """Return a bound of the schema if it is a number that can be compared exactly, else None."""
     return value if _is_number(value) and abs(value) <= MAX_BOUND else None
 
 

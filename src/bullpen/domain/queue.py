@@ -223,7 +223,10 @@ def default_title(item: QueueItem) -> Draft:
 
 
 def move(queue: Queue, item_id: str, direction: str) -> list[Draft]:
-    """Return the draft that moves a message one place `up` or `down`; none if it is at that end."""
+    """Return the draft that moves a message one place `up` or `down`; none if it is at that end.
+
+    Raise Invalid for another direction.
+    """
     queue.item(item_id)
     if direction not in DIRECTIONS:
         raise Invalid(f"a message moves up or down, not {direction}")

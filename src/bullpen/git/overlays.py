@@ -78,7 +78,10 @@ class Overlays:
                 shutil.rmtree(overlay, ignore_errors=True)
 
     async def prepare(self, git_dirs: GitDirectories) -> Path:
-        """Return the overlay directory of a worktree; write it first if the git configuration has changed."""
+        """Return the overlay directory of a worktree; write it first if the git configuration has changed.
+
+        Raise an error for the user if it cannot be written.
+        """
         sources = await self._sources(git_dirs)
         overlay = self._path(git_dirs)
         if self._written.get(overlay) != sources or not (overlay / _CONFIG).exists():

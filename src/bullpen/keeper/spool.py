@@ -188,7 +188,7 @@ class SpoolReader:
 
     @property
     def end(self) -> int:
-        """The offset behind the last byte that was written."""
+        """The offset behind the last byte that was written. Raises SpoolGone if the spool was removed."""
         last = self._segments()[-1]
         try:
             return last + os.stat(self._file(last, ".bin")).st_size

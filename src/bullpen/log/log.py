@@ -62,7 +62,7 @@ class SessionLog:
         drafts: Sequence[Draft],
         answer: PendingAnswer[Snapshot] | None = None,
     ) -> "SessionLog":
-        """Create a session. Its first fact must be SessionStart."""
+        """Create a session, or raise Invalid if its first fact is not SessionStart."""
         if not drafts or not isinstance(drafts[0].fact, SessionStart):
             raise Invalid("a session begins with session_start")
         log = cls(store, Snapshot(id=session_id))

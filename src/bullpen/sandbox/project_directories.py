@@ -56,6 +56,8 @@ class _Found(Struct, frozen=True):
 def complete_path(roots: WorkspaceRoots, text: str) -> DirectoryChoices:
     """Return the directories whose path begins with a text: `/srv/ap` gives `/srv/app`.
 
+    Raise Forbidden if the user may not see that directory.
+
     A relative path begins in the home directory. Without a text, return the fixed roots, if there are any.
     """
     if not text and roots.is_fixed:
@@ -121,7 +123,10 @@ def _last_use(git_dir: Path) -> float | None:
 
 
 def _subdirectories(roots: WorkspaceRoots, directory: Path, *, is_hidden_listed: bool) -> Iterator[str]:
-    """Yield the names of the directories in a directory, without links and protected places."""
+    """Yield the names of the directories in a directory, without links and protected places.
+
+    Raise NotFound, Invalid or Forbidden if it cannot be listed.
+    """
     try:
         fd = os.open(directory, _DIRECTORY)
     except (FileNotFoundError, NotADirectoryError):

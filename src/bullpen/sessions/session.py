@@ -77,7 +77,7 @@ class Session:
     # Workers
 
     async def add_worker(self, order: AddWorker, answer: PendingAnswer[Snapshot] | None = None) -> Worker:
-        """Start a worker, and return it once its spawning is stored.
+        """Start a worker, and return it once its spawning is stored. Raise Invalid for an unknown type.
 
         If the order names a role, a worker that ended in this role is replaced.
         """

@@ -111,7 +111,7 @@ class HttpProtocol(HttpToolsProtocol):
         super().on_message_begin()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Count a header, and stop the parser at too many; ignore trailers after the body."""
+        """Count a header, and raise ValueError at too many; ignore trailers after the body."""
         self._fields += 1
         if self._fields > MAX_HEADER_FIELDS:
             self._error_code = "headers_too_large"
@@ -120,7 +120,10 @@ class HttpProtocol(HttpToolsProtocol):
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """Check the target of the request, then let uvicorn start the request; its body comes next."""
+        """Check the target of the request, then let uvicorn start the request; its body comes next.
+
+        Raise ValueError for a target that is too long or not ASCII.
+        """
         self._unparsed = 0
         if len(self.url) > MAX_TARGET_BYTES:
             self._error_code = "headers_too_large"

@@ -18,7 +18,7 @@ export function untilLastOutput(timeline: Timeline): Timeline {
   return { ...timeline, ends: Math.max(timeline.ends, ...lastOutputs) }
 }
 
-/** Return the first time at which something is visible: a mark, or the first output of a terminal. */
+/** Return the first time at which something is visible: a mark, or the first output of a terminal. If nothing is, return the start. */
 export function firstVisibleTime({ begins, markers, terminals }: Timeline): number {
   const printed = terminals.flatMap(({ start, points }) => (points as [number, number][]).find(([, offset]) => offset > start)?.[0] ?? [])
   const first = Math.min(...markers.map(({ time }) => time), ...printed)

@@ -297,7 +297,7 @@ export class Page {
     if (this.ready) void this.loadAgents().then(() => this.loadRepositories())
   }
 
-  /** Show the message of a refused request. */
+  /** Show the message of a failed request, and the login page if the login is no longer valid. Throw any other error. */
   showError(error: unknown): void {
     if (!(error instanceof ApiError)) throw error
     this.#unanswered = error.isTransient

@@ -57,7 +57,7 @@ class RelaySocket:
                 self._following.cancel()
 
     async def _handle(self, message: dict[str, Any], tasks: asyncio.TaskGroup) -> None:
-        """Execute one request of the client."""
+        """Execute one request of the client; raise Forbidden if its credential does not allow it."""
         request = relay.read_request(message)
         if (
             not isinstance(request, relay.ListAgents | relay.GetAgent)
@@ -116,7 +116,10 @@ class RelaySocket:
         self._following = tasks.create_task(following())
 
     async def _spawn(self, session: Session, request: relay.SpawnAgent) -> None:
-        """Start an agent in a role. A directory that is not allowed is recorded as its failure."""
+        """Start an agent in a role; raise Invalid without a workspace.
+
+        A directory that is not allowed is recorded as its failure.
+        """
         if not request.workspace.strip():
             raise Invalid("an agent needs a workspace")
         order = AddWorker(
