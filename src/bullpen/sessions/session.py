@@ -415,7 +415,7 @@ class Session:
     async def _commit_drafts(
         self, decide: Callable[[Snapshot], Sequence[Draft]], answer: PendingAnswer[Snapshot] | None = None
     ) -> CommittedChange:
-        """Store the events that `decide` returns."""
+        """Store the events that `decide` returns; the start of a run gets the sandbox level that applies."""
         sandbox = self._services.sandbox
 
         def in_sandbox(snapshot: Snapshot) -> Change:
