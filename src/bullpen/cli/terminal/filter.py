@@ -45,7 +45,7 @@ class OutputFilter(Sequences):
         super().__init__()
         self.modes = TerminalModes()
         self.title = b""  # the last sequence with which the program has set the title
-        self.holds_titles = False  # keep them back, because the title is ours for now
+        self.holds_titles = False  # hold titles back while Bullpen shows its own title
 
     def restore(self) -> bytes:
         """Return the bytes that reset the modes that the output has changed."""

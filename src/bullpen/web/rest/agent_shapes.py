@@ -102,12 +102,12 @@ class NewQuestionShape(Shape):
     options: Annotated[tuple[OptionText, ...], Field(max_length=20)] = ()
 
 
-class AskedShape(Shape):
+class AskedQuestionShape(Shape):
     id: str
     seq: int
 
 
-class AskedStateShape(Shape):
+class AskedQuestionStateShape(Shape):
     id: str
     status: Literal["pending", "accepted", "declined", "cancelled"]
     answer: str | None
