@@ -133,7 +133,11 @@ class _PathSet:
         self._index = _InodeIndex(frozenset(), -MAX_INDEX_AGE, 0)
 
     def holds(self, fd: int, chain: list[os.stat_result]) -> bool:
-        """Tell whether one of the places is in the chain: the file itself and the directories above it."""
+        """Tell whether an opened file is in a place; `chain` is the file and the directories above it.
+
+        A place in the chain shows that. A hard link or a bind mount shows it only by the inodes below the
+        places, which are then read.
+        """
         inodes, mounts = {_inode(status) for status in chain}, self._mounts()
         if not inodes.isdisjoint(mounts):
             return True

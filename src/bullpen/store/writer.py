@@ -183,7 +183,7 @@ class DatabaseWriter:
         self._loop.call_soon_threadsafe(_deliver, [(job, self.refusal()) for job in refused])
 
     def _stop_writing(self, lost: FenceLost) -> None:
-        """Refuse every job from now on, because the fence was lost."""
+        """Refuse all waiting and later jobs, and complete `fence_lost`, because the fence was lost."""
         if self._lost:
             return
         log.error("the server lost its database", reason=str(lost))

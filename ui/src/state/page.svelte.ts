@@ -88,7 +88,7 @@ export class Page {
     }
   }
 
-  /** Reconnect now and reload the lists, because the network or the user is back. */
+  /** Reconnect now, reload the lists and mark what is shown as seen, because the network or the user is back. */
   retryNow(): void {
     this.#dashboard.retryNow()
     this.markShownSeen()
@@ -192,7 +192,7 @@ export class Page {
     })
   }
 
-  /** Delete a session with its events and recordings. */
+  /** Delete a session with its events and recordings, and leave its view. */
   purge(session: Session): Promise<boolean> {
     return this.attempt(async () => {
       await rest.purgeSession(session.id)

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Callable
 
 from ...client import HistoryFrame
-from .depth import UsedRows
+from .used_rows import UsedRows
 from .filter import OutputFilter
 from .tty import Tty
 

@@ -1,4 +1,4 @@
-"""Tell whether the last row of a terminal is certainly blank, without emulating the terminal."""
+"""Bound the rows of a terminal in use without emulating it, to tell whether its last row is certainly blank."""
 
 import re
 
