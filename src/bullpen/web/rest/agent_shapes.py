@@ -148,7 +148,7 @@ class QueueEditShape(SnakeShape):
 
 
 def in_ms(time: datetime | None) -> int | None:
-    """Return a time in milliseconds since the epoch."""
+    """Return a time in milliseconds since the epoch, or None without a time."""
     return None if time is None else round(time.timestamp() * 1000)
 
 
