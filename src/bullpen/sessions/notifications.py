@@ -63,7 +63,10 @@ class Notifications:
         self._timers[item.id] = loop.call_later(seconds, self._on_timer, item)
 
     def _on_timer(self, item: InboxItem) -> None:
-        """Send the notification of an item, or postpone it if the session was notified just before."""
+        """Send the notification of an item, unless the session is visible to the user.
+
+        Postpone it if the session was notified just before. A permission is always notified at once.
+        """
         self._timers.pop(item.id, None)
         if self._tasks.over:
             return

@@ -53,7 +53,10 @@ class OutputFilter(Sequences):
         return self.modes.restore()
 
     def replace_sequence(self, token: re.Match[bytes]) -> bytes:
-        """Return the sequence, or nothing for a query."""
+        """Return what is left of a sequence, and record the modes that it sets.
+
+        Queries, requests for the clipboard and held titles are removed.
+        """
         match token.lastgroup:
             case "csi":
                 return self._filter_control(token)

@@ -1,4 +1,4 @@
-"""Bound the rows of a terminal in use without emulating it, to tell whether its last row is certainly blank."""
+"""Bound the rows of a terminal in use without an emulator, to tell whether its last row is certainly blank."""
 
 import re
 

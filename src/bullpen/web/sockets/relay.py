@@ -84,7 +84,7 @@ class RelaySocket:
                 await self._terminate(session)
 
     async def _create(self, tasks: asyncio.TaskGroup) -> None:
-        """Create a quick session and follow it."""
+        """Create a quick session and follow it; raise Conflict if the socket has a session already."""
         self._require_no_session()
         order = NewSession(type="quick")
         session = await create_session(self._context.sessions, self._context.records, order)
