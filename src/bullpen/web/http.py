@@ -92,7 +92,10 @@ class HttpProtocol(HttpToolsProtocol):
             self._parse(data[start : start + PIECE_BYTES])
 
     def _parse(self, piece: bytes) -> None:
-        """Give a piece of the request to the parser, with a deadline for headers; refuse too large headers."""
+        """Give a piece of the request to the parser, with a deadline for the headers.
+
+        Headers that are too large are refused.
+        """
         self._unparsed += len(piece)
         if self._unparsed > MAX_HEADER_BYTES:
             self._refuse("headers_too_large")

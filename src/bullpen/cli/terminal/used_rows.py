@@ -1,4 +1,4 @@
-"""Bound the rows of a terminal in use without an emulator, to tell whether its last row is certainly blank."""
+"""Bound the used rows of a terminal without an emulator, to tell whether the last row is certainly blank."""
 
 import re
 
