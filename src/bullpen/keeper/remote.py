@@ -233,7 +233,7 @@ class Keeper(asyncio.Protocol):
             self._transport.abort()
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Fail all pending requests with KeeperLost."""
+        """Fail all pending requests with KeeperLost, and complete `closed`."""
         self._transport = None
         lost = KeeperLost(f"keeper {self.id} is gone")
         for future in (self._hello, *(future for future, _ in self._pending.values())):

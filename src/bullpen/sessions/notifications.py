@@ -46,7 +46,10 @@ class Notifications:
             await asyncio.Event().wait()
 
     def _on_inbox(self, items: list[InboxItem]) -> None:
-        """Start timers for new items, and cancel those of items that are gone."""
+        """Start timers for new items, and cancel those of items that are gone.
+
+        Items from before the start of this server get no timer.
+        """
         waiting = {item.id: item for item in items}
         for id in self._timers.keys() - waiting.keys():
             self._timers.pop(id).cancel()
