@@ -91,7 +91,10 @@ class RelaySocket:
         self._follow(session, 0, tasks)
 
     async def _attach(self, session_id: str, tasks: asyncio.TaskGroup) -> Session:
-        """Return the session with this id; follow it from now on if it is active."""
+        """Return the session with this id; follow it from now on if it is active.
+
+        Raise Conflict if it is active and the socket has another session.
+        """
         session = await self._context.sessions.get(session_id)
         if session is not self._session and session.snapshot.status is SessionStatus.ACTIVE:
             self._require_no_session()
