@@ -39,7 +39,10 @@ def chat(target: str) -> None:
 
 
 async def _chat(client: Client, target: str) -> None:
-    """Send each line that the user types as a prompt, until an empty line. Raise Conflict after an end."""
+    """Send each line that the user types as a prompt, until an empty line.
+
+    Raise Conflict if the session has ended.
+    """
     found = await find(client, target)
     if not found.session.active:
         raise Conflict(f"{found.name} has ended; it takes no more prompts")

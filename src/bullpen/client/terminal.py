@@ -110,7 +110,7 @@ class Terminal:
     async def _receive(self, socket: ClientConnection) -> None:
         """Queue received frames and note acknowledged input until the program ends.
 
-        Raise MissingOutput if the server no longer has the output.
+        Raise MissingOutput if output is missing or the keeper did not answer: a new connection must be made.
         """
         while True:
             frame = frames.parse_frame(await socket.recv())

@@ -210,7 +210,8 @@ class DemoTurn:
     async def _is_allowed(self, call: dict[str, Any], always_ask: bool = False) -> bool:
         """Return whether a tool call is allowed; ask the user unless the answer was "always" before.
 
-        Raise CancelledError if the turn is cancelled instead of an answer.
+        The mode `plan` allows nothing and `auto` everything, without a question. Raise CancelledError if the
+        turn is cancelled instead of an answer.
         """
         session = self._session
         if session.mode == "plan":
