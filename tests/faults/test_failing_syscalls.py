@@ -159,10 +159,10 @@ async def _use_terminal(server: Server) -> None:
     path = f"/api/sessions/{session['id']}/workers"
     worker = await _request(server, "POST", path, json={"type": "terminal"})
     worker = await _started(server, f"{path}/{worker['id']}")
-    typist = TerminalWriter(server, session["id"], worker["id"], "typist")
+    writer = TerminalWriter(server, session["id"], worker["id"], "writer")
     viewer = TerminalViewer(server, session["id"], worker["id"])
     async with viewer.watching():
-        await typist.type("stty -echo; PS1=\n", "echo bul''lpen\n")
+        await writer.type("stty -echo; PS1=\n", "echo bul''lpen\n")
         await viewer.until_seen(b"bullpen\r\n")
     assert bytes(viewer.data).count(b"bullpen\r\n") == 1
     now = await _request(server, "GET", f"{path}/{worker['id']}")

@@ -20,7 +20,7 @@ from bullpen.domain.events import (
 )
 from bullpen.domain.ids import new_id
 from bullpen.domain.snapshot import Snapshot, fold_all
-from bullpen.log.log import AlreadyAnswered, Change, Consumed, OutboxLine, SessionLog
+from bullpen.log.log import AlreadyAnswered, Change, ConsumedOffset, OutboxLine, SessionLog
 from bullpen.store.answers import PendingAnswer
 from bullpen.store.append import StoredAnswer
 from bullpen.store.events import EventStore
@@ -100,7 +100,7 @@ async def test_an_empty_change_causes_no_transaction(log: SessionLog, store: Eve
 async def test_lines_and_offsets_can_be_stored_without_an_event(log: SessionLog, store: EventStore) -> None:
     await log.append([Draft(worker_spawning(), "w", "shell")])
     line = OutboxLine("w", 1, lambda n: b'{"id":%d}' % n)
-    committed = await log.append([], outbox=[line, line], consumed=Consumed("w", 1, 42))
+    committed = await log.append([], outbox=[line, line], consumed=ConsumedOffset("w", 1, 42))
     assert committed.outbox == (1, 2)
     assert await store.undelivered_lines("w", 1) == [(1, b'{"id":1}'), (2, b'{"id":2}')]
     assert await store.consumed_offset("w", 1) == 42

@@ -77,7 +77,7 @@ class Session:
     # Workers
 
     async def add_worker(self, order: AddWorker, answer: PendingAnswer[Snapshot] | None = None) -> Worker:
-        """Start a worker, and return it once its spawning is stored.
+        """Start a worker, and return it once its spawning is stored. Raise Invalid for an unknown type.
 
         If the order names a role, a worker that ended in this role is replaced.
         """
@@ -418,7 +418,7 @@ class Session:
     async def _commit_drafts(
         self, decide: Callable[[Snapshot], Sequence[Draft]], answer: PendingAnswer[Snapshot] | None = None
     ) -> CommittedChange:
-        """Store the events that `decide` returns."""
+        """Store the events that `decide` returns; the start of a run gets the sandbox level that applies."""
         sandbox = self._services.sandbox
 
         def in_sandbox(snapshot: Snapshot) -> Change:
