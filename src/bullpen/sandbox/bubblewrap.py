@@ -1,5 +1,6 @@
 """Build the command line of bubblewrap from a profile."""
 
+import os
 from collections.abc import Sequence
 
 from msgspec import Struct
@@ -11,6 +12,8 @@ from .profile import Mount, Profile
 _GROUP_SIGNALS = "HUP,INT,QUIT,TERM"
 # The settings of the kernel; root owns them and needs no capability to change them.
 _KERNEL_SETTINGS = tuple(f"/proc/{name}" for name in ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi"))
+# Git needs no other device and nothing about processes; a mount fewer is time saved in each call.
+_SYSTEM_OF_GIT = ("--tmpfs", "/dev", "--dev-bind", "/dev/null", "/dev/null", "--tmpfs", "/proc")
 _OPTIONS = {"masked": "--ro-bind", "read": "--ro-bind", "write": "--bind"}
 
 
@@ -43,11 +46,22 @@ def bubblewrap_command(
     ]
 
 
+def confined_git_command(bwrap: str, profile: Profile, argv: Sequence[str]) -> list[str]:
+    """Return the command that runs git for the server. It needs no signal but KILL, which ends bubblewrap."""
+    # The files of a workspace may belong to another user than root, who then needs this one capability.
+    more = ("--cap-add", "CAP_DAC_OVERRIDE") if os.geteuid() == 0 else ()
+    return [bwrap, *_arguments(profile, _SYSTEM_OF_GIT), *more, "--chdir", "/", "--", *argv]
+
+
 def bubblewrap_arguments(profile: Profile) -> list[str]:
-    """Return the options of bubblewrap for a profile."""
-    arguments = ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--unshare-pid", "--unshare-ipc"]
-    for path in _KERNEL_SETTINGS:
-        arguments += ["--ro-bind-try", path, path]
+    """Return the options of bubblewrap for the profile of a run."""
+    settings = [each for path in _KERNEL_SETTINGS for each in ("--ro-bind-try", path, path)]
+    return _arguments(profile, ("--dev", "/dev", "--proc", "/proc", *settings))
+
+
+def _arguments(profile: Profile, system: Sequence[str]) -> list[str]:
+    """Return the options of bubblewrap for a profile; `system` are those for /dev and /proc."""
+    arguments = ["--ro-bind", "/", "/", *system, "--unshare-pid", "--unshare-ipc"]
     if not profile.has_network:
         arguments.append("--unshare-net")
     arguments += ["--cap-drop", "ALL"]  # as root it keeps all capabilities otherwise

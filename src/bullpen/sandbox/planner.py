@@ -46,7 +46,7 @@ class SandboxPlanner:
         """
         if level == "open":
             return OPEN
-        machine = self._machine_paths(env)
+        machine = self.machine_paths(env)
         run = RunPaths(
             workspace=workspace,
             temporary=str(self.temporary_directory(session_id)),
@@ -76,7 +76,7 @@ class SandboxPlanner:
         if directory.exists():
             shutil.rmtree(directory)
 
-    def _machine_paths(self, env: Mapping[str, str]) -> MachinePaths:
+    def machine_paths(self, env: Mapping[str, str]) -> MachinePaths:
         """Return the paths of this machine, read again after a moment."""
         roots = tuple(map(str, self._roots.directories()))
         key = (*roots, env.get("PATH", ""))

@@ -126,6 +126,21 @@ def plan_profile(
     )
 
 
+def plan_git_profile(
+    machine: MachinePaths, read: Iterable[str], write: Iterable[str], *, has_network: bool
+) -> Profile:
+    """Return the profile of a call of git by the server: it sees these paths and nothing else of the user."""
+    read, write = tuple(read), tuple(write)
+    hidden = (*machine.private, *machine.homes)
+    mounts = [
+        *(Mount(path, "hidden") for path in _outside(hidden, (*read, *write))),
+        *(_denied(path, machine) for path in (*_outside(machine.secrets, (*read, *write)), *machine.own)),
+        *(Mount(path, "read") for path in read),
+        *(Mount(path, "write") for path in write),
+    ]
+    return Profile(level="sealed", mounts=_ordered(mounts), has_network=has_network)
+
+
 def _git_mounts(git: GitPaths, empty: str) -> list[Mount]:
     """Return the mounts that let git work but protect its configuration and other worktrees."""
     return [
@@ -210,4 +225,4 @@ def _outside(paths: Iterable[str], tops: Iterable[str]) -> list[str]:
 
 def _lies_in(path: str, tops: Iterable[str]) -> bool:
     """Return whether a path is one of the directories or lies below one."""
-    return any(PurePosixPath(path).is_relative_to(top) for top in tops)
+    return any(path == top or path.startswith(f"{top.rstrip('/')}/") for top in tops)

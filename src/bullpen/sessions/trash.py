@@ -18,6 +18,7 @@ from ..domain.ids import new_id
 from ..git import anchors
 from ..git.git_directories import GitDirectories
 from ..git.process import run_process
+from ..git.small_files import read_text
 from ..git.worktrees import Worktree, branch_head, create_branch, list_worktrees
 from ..home import write_private
 
@@ -302,7 +303,4 @@ def _on_other_disk(one: Path, other: Path) -> bool:
 
 def _points_to(path: Path, admin: Path) -> bool:
     """Return whether the directory `path` is the work tree of git's own directory `admin`."""
-    try:
-        return (path / ".git").read_text().strip() == f"gitdir: {admin}"
-    except (OSError, UnicodeDecodeError):
-        return False
+    return read_text(path / ".git") == f"gitdir: {admin}"
