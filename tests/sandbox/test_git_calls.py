@@ -14,13 +14,20 @@ from pathlib import Path
 import pytest
 
 from bullpen.domain.errors import RemoteFault
+from bullpen.git.anchors import add_refs, remove_refs
 from bullpen.git.changes import read_status
 from bullpen.git.clone import clone_repository
 from bullpen.git.command import CONFINEMENT
 from bullpen.git.git_directories import GitDirectories
 from bullpen.git.revisions import find_commit
 from bullpen.git.run import run_git
-from bullpen.git.worktrees import create_branch
+from bullpen.git.worktrees import (
+    add_worktree,
+    create_branch,
+    delete_branch,
+    discard_worktree,
+    find_worktree,
+)
 from support.git_http_server import git_http_server
 from support.git_sandbox import confined_git
 from support.repositories import Repo
@@ -146,11 +153,34 @@ async def test_a_work_tree_that_is_reached_through_a_link_works(hostile: Hostile
     assert "made" in hostile.repo.git("branch")
 
 
+async def test_calls_write_objects_refs_and_worktrees(hostile: Hostile) -> None:
+    repo, path = hostile.repo.git_directories, hostile.home / "work/linked"
+    head = hostile.repo.git("rev-parse", "HEAD").strip()
+    await create_branch(repo, "topic", head)
+    path.mkdir()
+    await add_worktree(repo, path, "topic")
+    linked = (await find_worktree(repo, "linked")).git_dirs
+    await add_refs(linked, head, "id")  # to the commit, and to a new tree of all that is in the index
+    assert hostile.repo.git("ls-tree", "-r", "refs/bullpen/trash/id/index").split()[2] in head_objects(
+        hostile
+    )
+    await remove_refs(repo, "id")
+    await discard_worktree(repo, path)
+    await delete_branch(repo, "topic", head)
+    assert hostile.repo.git("for-each-ref", "--format=%(refname)").split() == ["refs/heads/main"]
+    assert not path.exists()
+
+
+def head_objects(hostile: Hostile) -> list[str]:
+    """Return the objects of the files in the last commit."""
+    return hostile.repo.git("ls-tree", "-r", "HEAD").split()
+
+
 async def test_a_sandbox_that_cannot_start_is_an_error_and_not_an_answer_of_git(
     hostile: Hostile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`rev-parse` ends with 1 if there is no such commit; so does bubblewrap if it cannot make a mount."""
-    monkeypatch.setattr("bullpen.sandbox.bubblewrap._SYSTEM_OF_GIT", ("--ro-bind", "/nothing", "/dev"))
+    monkeypatch.setattr("bullpen.sandbox.bubblewrap._DEVICES_OF_GIT", ("/nothing",))
     with pytest.raises(RemoteFault, match="cannot be started in its sandbox: bwrap: Can't find source path"):
         await find_commit(hostile.repo.git_directories, "HEAD")
 

@@ -12,8 +12,8 @@ from .profile import Mount, Profile
 _GROUP_SIGNALS = "HUP,INT,QUIT,TERM"
 # The settings of the kernel; root owns them and needs no capability to change them.
 _KERNEL_SETTINGS = tuple(f"/proc/{name}" for name in ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi"))
-# Git needs no other device and nothing about processes; a mount fewer is time saved in each call.
-_SYSTEM_OF_GIT = ("--tmpfs", "/dev", "--dev-bind", "/dev/null", "/dev/null", "--tmpfs", "/proc")
+# Git needs no other devices and nothing about processes; each mount takes time. It names files by urandom.
+_DEVICES_OF_GIT = ("/dev/null", "/dev/urandom")
 _OPTIONS = {"masked": "--ro-bind", "read": "--ro-bind", "write": "--bind"}
 
 
@@ -50,7 +50,9 @@ def confined_git_command(bwrap: str, profile: Profile, argv: Sequence[str]) -> l
     """Return the command that runs git for the server. It needs no signal but KILL, which ends bubblewrap."""
     # The files of a workspace may belong to another user than root, who then needs this one capability.
     more = ("--cap-add", "CAP_DAC_OVERRIDE") if os.geteuid() == 0 else ()
-    return [bwrap, *_arguments(profile, _SYSTEM_OF_GIT), *more, "--chdir", "/", "--", *argv]
+    devices = [each for path in _DEVICES_OF_GIT for each in ("--dev-bind", path, path)]
+    options = _arguments(profile, ("--tmpfs", "/dev", *devices, "--tmpfs", "/proc"))
+    return [bwrap, *options, *more, "--chdir", "/", "--", *argv]
 
 
 def bubblewrap_arguments(profile: Profile) -> list[str]:
