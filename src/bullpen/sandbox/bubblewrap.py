@@ -10,7 +10,8 @@ from .profile import Mount, Profile
 # A signal of the terminal, or one to the process group, also reaches bubblewrap, which would end before the
 # program. It therefore ignores these signals, and the program gets them back.
 _GROUP_SIGNALS = "HUP,INT,QUIT,TERM"
-# The settings of the kernel; root owns them and needs no capability to change them.
+# The settings of the kernel; root owns them and needs no capability to change them. For other users, these
+# mounts would only prevent that a program in the sandbox makes a sandbox with a new /proc.
 _KERNEL_SETTINGS = tuple(f"/proc/{name}" for name in ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi"))
 # Git needs no other devices and nothing about processes; each mount takes time. It names files by urandom.
 _DEVICES_OF_GIT = ("/dev/null", "/dev/urandom")
@@ -57,7 +58,8 @@ def confined_git_command(bwrap: str, profile: Profile, argv: Sequence[str]) -> l
 
 def bubblewrap_arguments(profile: Profile) -> list[str]:
     """Return the options of bubblewrap for the profile of a run."""
-    settings = [each for path in _KERNEL_SETTINGS for each in ("--ro-bind-try", path, path)]
+    paths = _KERNEL_SETTINGS if os.geteuid() == 0 else ()
+    settings = [each for path in paths for each in ("--ro-bind-try", path, path)]
     return _arguments(profile, ("--dev", "/dev", "--proc", "/proc", *settings))
 
 
