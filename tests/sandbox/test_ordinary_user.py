@@ -54,10 +54,10 @@ head = repo.git("rev-parse", "HEAD").strip()
 repo.write("readme.txt", "changed")
 with confined_git(Path.home(), Path.home() / "work"):
     asyncio.run(create_branch(repo.git_directories, "made", head))
-    print(asyncio.run(read_status(repo.git_directories)).changes, repo.git("branch").split())
+    print(asyncio.run(read_status(repo.git_directories)).changes, "made" in repo.git("branch"))
 """
 
 
 def test_git_that_the_server_calls_works_in_its_sandbox(tmp_path: Path) -> None:
     done = run_python(["-c", GIT], "ordinary", tmp_path)
-    assert done.stdout == "[(' M', 'readme.txt')] ['*', 'main', 'made']\n", done.stderr
+    assert done.stdout == "[(' M', 'readme.txt')] True\n", done.stderr

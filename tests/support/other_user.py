@@ -15,8 +15,13 @@ ORDINARY_USER = 61234  # an id that no user has
 SECONDS = 200
 
 
-def run_python(arguments: list[str], user: str, home: Path) -> "subprocess.CompletedProcess[str]":
-    """Run Python with Bullpen as `root` or as an `ordinary` user, which is that of the tests if not root."""
+def run_python(
+    arguments: list[str], user: str, home: Path, prefix: tuple[str, ...] = ()
+) -> "subprocess.CompletedProcess[str]":
+    """Run Python with Bullpen as `root` or as an `ordinary` user, which is that of the tests if not root.
+
+    `prefix` is a command that runs the program.
+    """
     becomes_other = user == "ordinary" and os.geteuid() == 0
     command = [str(_python_for_all(home)) if becomes_other else sys.executable, *arguments]
     if becomes_other:
@@ -26,7 +31,7 @@ def run_python(arguments: list[str], user: str, home: Path) -> "subprocess.Compl
         for parent in home.parents[:3]:  # of pytest, which only root can enter
             os.chmod(parent, 0o755)
     return subprocess.run(
-        command,
+        [*prefix, *command],
         env={**os.environ, "HOME": str(home), "TMPDIR": str(home)},
         cwd="/",
         capture_output=True,
