@@ -55,6 +55,28 @@ def test_the_home_is_empty_except_for_toolchains_caches_and_the_workspace() -> N
     }
 
 
+def test_a_directory_between_a_writable_and_a_restricted_path_cannot_be_renamed() -> None:
+    git = f"{WORKSPACE}/.git"
+    profile = workspace_profile(git=GitPaths(writable=(git,), read_only=(f"{git}/modules/a/b/config",)))
+    below = {path: access for path, access in mounts(profile).items() if path.startswith(git)}
+    assert below == {
+        git: "write",
+        f"{git}/modules": "write",
+        f"{git}/modules/a": "write",
+        f"{git}/modules/a/b": "write",
+        f"{git}/modules/a/b/config": "read",
+    }
+
+
+def test_no_directory_is_shown_in_the_temporary_directory_of_a_session() -> None:
+    machine = replace(MACHINE, private=("/tmp", "/tmp/a/b"), own=(), secrets=())
+    shown = mounts(workspace_profile(machine, temporary="/data/tmp"))
+    assert {path: access for path, access in shown.items() if path.startswith("/tmp")} == {
+        "/tmp": "write",
+        "/tmp/a/b": "hidden",
+    }
+
+
 def test_outer_mounts_come_before_inner_ones() -> None:
     paths = [mount.path for mount in workspace_profile().mounts]
     assert all(not outer.startswith(f"{inner}/") for i, inner in enumerate(paths) for outer in paths[:i])

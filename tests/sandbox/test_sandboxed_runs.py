@@ -162,6 +162,41 @@ def test_git_works_in_a_linked_worktree_but_nothing_else_of_the_repository(
     assert repository.git("status", "--porcelain") == ""
 
 
+def test_a_submodule_works_but_its_configuration_stays(bubblewrap: SandboxedRuns) -> None:
+    repository, inner = Repo(bubblewrap.workspace), Repo(bubblewrap.other)
+    repository.git("submodule", "--quiet", "add", str(inner.path), "lib/sub")
+    repository.commit("submodule")
+    config = repository.git_dir / "modules/lib/sub/config"
+    before = config.read_bytes()
+    done = bubblewrap.run(f"cd lib/sub\n{WORK}")
+    assert done.returncode == 0, done.stderr
+    for attempt in (
+        "git -C lib/sub config core.fsmonitor /bin/evil",
+        "mv .git/modules .git/elsewhere",
+        "mv .git/modules/lib .git/elsewhere",
+        "mv .git/modules/lib/sub .git/elsewhere",
+    ):
+        assert bubblewrap.run(attempt).returncode != 0, attempt
+    assert config.read_bytes() == before
+
+
+def test_a_run_in_a_main_work_tree_cannot_lead_a_linked_one_to_another_configuration(
+    bubblewrap: SandboxedRuns,
+) -> None:
+    repository = Repo(bubblewrap.workspace)
+    repository.git("worktree", "add", "-q", "-b", "linked", str(bubblewrap.other / "linked"))
+    admin = repository.git_dir / "worktrees/linked"
+    for attempt in (
+        f"echo ../../evil > {admin}/commondir",
+        f"echo /elsewhere/.git > {admin}/gitdir",
+        f"mv {admin} {admin}.old",
+        f"mv {admin.parent} {admin.parent}.old",
+    ):
+        assert bubblewrap.run(attempt).returncode != 0, attempt
+    assert bubblewrap.run(f"echo x > {admin}/ORIG_HEAD && git worktree add -q own").returncode == 0
+    assert (admin / "commondir").read_text() == "../..\n"
+
+
 def test_a_worktree_configuration_that_git_reads_cannot_be_written(bubblewrap: SandboxedRuns) -> None:
     repository = Repo(bubblewrap.workspace)
     repository.git("config", "extensions.worktreeConfig", "true")

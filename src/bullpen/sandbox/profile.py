@@ -1,6 +1,6 @@
 """Plan what a run may read, write and reach. This is a pure function: it reads no file and starts nothing."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
 from typing import Literal
 
@@ -205,7 +205,26 @@ def _ordered(mounts: Iterable[Mount]) -> tuple[Mount, ...]:
         above = next((kept[str(each)] for each in PurePosixPath(path).parents if str(each) in kept), None)
         if not _changes_nothing(last[path], above):
             kept[path] = last[path]
-    return tuple(kept.values())
+    return tuple(_with_pins(kept.values()))
+
+
+def _with_pins(mounts: Iterable[Mount]) -> Iterator[Mount]:
+    """Yield the mounts, and one for each directory between a writable mount and a restricted one in it.
+
+    A run could rename such a directory, and make another one in its place. It cannot rename a mount point.
+    """
+    known: dict[str, Mount] = {}
+    for mount in mounts:
+        parents = [str(each) for each in PurePosixPath(mount.path).parents]
+        above = next((known[each] for each in parents if each in known), None)
+        # What is shown there from another place has no such directory.
+        is_writable = above is not None and above.access == "write" and above.source is None
+        if above is not None and is_writable and mount.access != "write":
+            for between in reversed(parents[: parents.index(above.path)]):
+                known[between] = Mount(between, "write")
+                yield known[between]
+        known[mount.path] = mount
+        yield mount
 
 
 def _changes_nothing(mount: Mount, above: Mount | None) -> bool:
