@@ -18,6 +18,8 @@ _NEEDED_IN_RUN = ("/etc/resolv.conf", "/run/current-system", "/run/opengl-driver
 _SYSTEM_SECRETS = (
     *("/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d"),
     *("/etc/ssl/private", "/etc/wireguard", "/etc/NetworkManager/system-connections", "/var/lib/docker"),
+    # Sockets with which a member of a group gets the rights of root.
+    *("/var/lib/lxd", "/var/lib/incus", "/var/snap/lxd"),
 )
 _SSH = Path("/etc/ssh")
 _SHOWN_IN_HOME = (".gitconfig", ".config/git")
