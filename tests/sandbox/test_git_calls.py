@@ -199,7 +199,7 @@ async def test_a_server_calls_git_in_a_sandbox_unless_its_owner_has_set_open(
     server: Server, level: str
 ) -> None:
     repo = Repo(server.workspace / "site")
-    program = server.workspace / "bin/git"
+    program = server.home.parent / "bin/git"
     program.parent.mkdir()
     look = f"test -e {server.home}/bullpen.db && touch {repo.path}/seen"
     program.write_text(f'#!/bin/sh\n{look}\nexec {shutil.which("git")} "$@"\n')

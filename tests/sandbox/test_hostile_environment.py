@@ -1,8 +1,10 @@
-"""Variables that an agent chooses for a terminal act on its program, and not on what starts the sandbox."""
+"""What an agent chooses or writes has no effect on the programs that the server runs outside the sandbox."""
 
 import json
+import os
 import shlex
 
+from support.repositories import Repo
 from support.server import Server
 from support.session_client import SessionClient, define_scripted
 
@@ -23,3 +25,22 @@ async def test_variables_of_the_loader_have_no_effect_outside_of_the_sandbox(ser
     exited = await client.wait_for_event("worker_exited")
     assert exited["data"]["exitCode"] == 0
     assert list(outside.iterdir()) == []
+
+
+async def test_the_server_runs_no_program_from_a_directory_that_an_agent_can_write(server: Server) -> None:
+    """A user may have started the server with the PATH of a virtual environment in a workspace."""
+    repository = Repo(server.workspace / "site")
+    canary, programs = server.home.parent / "canary", repository.path / ".venv/bin"
+    programs.mkdir(parents=True)
+    for name in ("bwrap", "env", "git", "setpriv"):
+        (programs / name).write_text(f'#!/bin/sh\ntouch {canary}\nexec /usr/bin/{name} "$@"\n')
+        (programs / name).chmod(0o755)
+    server.set(PATH=f"{programs}::{os.environ['PATH']}")
+    await server.restart()
+    await define_scripted(server)
+    client = await SessionClient.begin(server, locationPath=str(repository.path))
+    assert (await server.call("GET", "/api/sandbox"))["mechanism"] == "bubblewrap"
+    await client.run_turn("[[terminal 'command -v git']]")
+    assert f"said '{programs}/git" in await client.agent_text()  # agents have the PATH of the user
+    await server.call("GET", f"{client.path}/diff", 200)
+    assert not canary.exists()

@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from ..domain.errors import RemoteFault
 from ..domain.failures import explain
+from ..server_path import SERVER_PATH
 from .process import ProcessResult, run_process
 
 TIMEOUT_SECONDS = 10.0
@@ -79,7 +80,7 @@ async def start_git(
 def _environment() -> dict[str, str]:
     """Return the environment of git: it reads no configuration and runs no helper program."""
     return {
-        "PATH": os.environ.get("PATH", os.defpath),
+        "PATH": str(SERVER_PATH),
         "HOME": os.environ.get("HOME", "/"),  # ~/.config/git/ignore is read, ~/.gitconfig is not
         "LC_ALL": "C",
         "GIT_CONFIG_GLOBAL": "/dev/null",

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from .. import clock
 from ..domain.errors import Conflict
+from ..server_path import SERVER_PATH
 from .bubblewrap import bubblewrap_command
 from .landlock import landlock_command
 from .mechanism import Mechanism, find_mechanism
@@ -42,11 +43,11 @@ class MechanismFinder:
     async def find(self) -> Mechanism:
         """Return the mechanism of this machine."""
         async with self._finding:
-            path = os.environ.get("PATH")
+            path = str(SERVER_PATH)
             is_final = self._found is not None and self._found.name == "bubblewrap"
             is_new = clock.monotonic() - self._found_at < MAX_AGE_SECONDS
             if self._found is None or path != self._path or not (is_final or is_new):
-                self._found = await asyncio.to_thread(find_mechanism, os.environ)
+                self._found = await asyncio.to_thread(find_mechanism, {"PATH": path})
                 self._found_at, self._path = clock.monotonic(), path
             return self._found
 

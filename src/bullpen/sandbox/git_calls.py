@@ -1,10 +1,10 @@
 """Run the server's own calls of git in a sandbox, which shows git nothing of the user but its repository."""
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 
 from ..config import Config
 from ..git.command import GitAccess
+from ..server_path import SERVER_PATH
 from .bubblewrap import confined_git_command
 from .command import MECHANISMS
 from .installations import program_roots
@@ -25,8 +25,9 @@ class GitSandbox:
         programs = (await MECHANISMS.find()).programs
         if self._is_open or programs is None:
             return argv
-        machine = self._machine(os.environ)
-        installed = program_roots(argv[0], os.environ, machine.homes)
+        env = {"PATH": str(SERVER_PATH)}
+        machine = self._machine(env)
+        installed = program_roots(argv[0], env, machine.homes)
         profile = plan_git_profile(
             machine,
             existing_paths([*installed, *access.read]),

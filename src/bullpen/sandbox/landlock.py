@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..domain.errors import Conflict
+from ..server_path import SERVER_PATH
 from .profile import TEMPORARY_VARIABLES, Mount, Profile
 
 _LAUNCHER = Path(__file__).with_name("landlock_launcher.py")
@@ -39,7 +40,7 @@ def _without_capabilities() -> list[str]:
     """Return the command prefix that drops the capabilities of root; other users have none."""
     if os.geteuid() != 0:
         return []
-    setpriv = shutil.which("setpriv") or shutil.which("setpriv", path=_SYSTEM_PATH)
+    setpriv = shutil.which("setpriv", path=f"{SERVER_PATH}:{_SYSTEM_PATH}")
     if setpriv is None:
         raise Conflict("the sandbox needs setpriv (of util-linux) when the server runs as root")
     return [setpriv, *_DROP]

@@ -21,6 +21,7 @@ from ..git.process import run_process
 from ..git.small_files import read_text
 from ..git.worktrees import Worktree, branch_head, create_branch, list_worktrees
 from ..home import write_private
+from ..server_path import SERVER_PATH
 
 log = structlog.get_logger()
 
@@ -230,7 +231,7 @@ async def _copy_over(source: Path, target: Path, id: str) -> None:
     """
     partial = _partial_path(target, id)
     copying = ["cp", "-a", "-T", "--", str(source), str(partial)]
-    env = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C"}
+    env = {"PATH": str(SERVER_PATH), "LC_ALL": "C"}
     ended = await run_process(copying, env=env, cwd="/", timeout=COPY_TIMEOUT_SECONDS, limit=1 << 20)
     if ended.code:
         await _remove_leftovers(partial)
