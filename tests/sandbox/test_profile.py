@@ -139,7 +139,7 @@ def test_git_configuration_is_read_only_below_a_writable_git_directory() -> None
 
 def test_a_run_is_told_what_it_can_write_and_how_more_is_allowed() -> None:
     note = dict(workspace_profile(state=("/state",)).variables)["BULLPEN_SANDBOX_NOTE"]
-    assert f"/state, {WORKSPACE} and /tmp" in note
+    assert f"/state, {WORKSPACE}, caches and /tmp" in note
     assert "bullpen sandbox allow" in note
 
 
@@ -170,3 +170,14 @@ def test_the_options_of_bubblewrap_follow_the_mounts() -> None:
         *("--ro-bind", "/empty", "/home/c"),
         *("--bind", "/data/tmp", "/tmp"),
     ]
+
+
+def test_no_run_writes_what_shells_of_the_user_read_in_the_cache() -> None:
+    machine = replace(MACHINE, caches=(f"{HOME}/.cache/pip",), private_cache="/data/cache")
+    found = {mount.path: mount for mount in workspace_profile(machine).mounts}
+    assert found[f"{HOME}/.cache"] == Mount(f"{HOME}/.cache", "write", "/data/cache")
+    assert found[f"{HOME}/.cache/pip"] == Mount(f"{HOME}/.cache/pip", "write")
+    chosen = workspace_profile(replace(machine, caches=(f"{HOME}/.cache",)))
+    assert Mount(f"{HOME}/.cache", "write") in chosen.mounts
+    in_home = plan_profile("workspace", machine, RunPaths(workspace=HOME))
+    assert "/data/cache" not in [mount.source for mount in in_home.mounts]

@@ -87,6 +87,19 @@ def test_a_run_finds_its_temporary_directory_if_the_user_has_another_one(runs: S
     assert list(own.iterdir()) == []
 
 
+def test_runs_keep_a_cache_of_their_own_and_shells_of_the_user_read_none_of_it(runs: SandboxedRuns) -> None:
+    """Some shells run files of ~/.cache when they start."""
+    cache = runs.home / ".cache"
+    (cache / "pip").mkdir(parents=True)
+    assert (
+        runs.run("echo evil > ~/.cache/p10k-instant-prompt-ada.zsh; echo x > ~/.cache/pip/y").returncode == 0
+    )
+    assert [path.name for path in cache.rglob("*")] == ["pip", "y"]
+    assert runs.run("mkdir -p ${XDG_CACHE_HOME:-~/.cache}/tool && echo x > $_/file").returncode == 0
+    assert runs.run("cat ${XDG_CACHE_HOME:-~/.cache}/tool/file").stdout == "x\n"
+    assert not (cache / "tool").exists()
+
+
 def test_the_runs_of_a_session_share_a_temporary_directory(bubblewrap: SandboxedRuns) -> None:
     assert bubblewrap.run("echo hello > /tmp/a").returncode == 0
     assert bubblewrap.run("cat /var/tmp/a").stdout == "hello\n"

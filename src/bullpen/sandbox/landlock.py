@@ -27,6 +27,9 @@ def landlock_command(profile: Profile, argv: Sequence[str]) -> list[str]:
     ):
         mounts["/tmp"] = mounts["/var/tmp"] = "hidden"
         variables |= dict.fromkeys(TEMPORARY_VARIABLES, temporary)
+    for mount in profile.mounts:
+        if mount.path.endswith("/.cache") and mount.source:
+            variables["XDG_CACHE_HOME"] = mount.source
     order = json.dumps({"mounts": mounts, "variables": variables})
     return [*_without_capabilities(), sys.executable, "-I", str(_LAUNCHER), order, "--", *argv]
 

@@ -52,6 +52,7 @@ class MachinePaths(Struct, frozen=True, kw_only=True):
     files: frozenset[str] = frozenset()  # which of `own` and `secrets` are files
     toolchains: tuple[str, ...] = ()  # readable
     caches: tuple[str, ...] = ()  # writable
+    private_cache: str | None = None  # shown as ~/.cache, so that no run writes what shells of the user read
     empty: str = "/dev/null"  # the empty file that is shown in place of a masked one
 
 
@@ -90,6 +91,7 @@ def plan_profile(
         *(Mount(path, "hidden") for path in machine.private if not _lies_in(path, (run.workspace,))),
         *(Mount(path, "hidden") for path in machine.homes if path != run.workspace),
         *(Mount(path, "read") for path in _outside((*machine.toolchains, *run.programs), writable)),
+        *_private_caches(machine, run),
         *(Mount(path, "write") for path in machine.caches),
         *(_denied(path, machine) for path in machine.secrets if not _lies_in(run.workspace, (path,))),
         *(Mount(path, "write") for path in run.state),
@@ -121,9 +123,17 @@ def plan_profile(
             *_git_variables(),
             *_temporary_variables(run),
             *(_proxy_variables() if sealed and proxy else ()),
-            (NOTE_VARIABLE, _note(level, writable)),
+            (NOTE_VARIABLE, _note(level, (*run.state, run.workspace))),
         ),
     )
+
+
+def _private_caches(machine: MachinePaths, run: RunPaths) -> list[Mount]:
+    """Return the mounts that show another directory as ~/.cache, unless the home is in the workspace."""
+    if machine.private_cache is None:
+        return []
+    homes = _outside(machine.homes, (run.workspace,))
+    return [Mount(f"{home}/.cache", "write", machine.private_cache) for home in homes]
 
 
 def plan_git_profile(
@@ -171,7 +181,7 @@ def _note(level: SandboxLevel, writable: Iterable[str]) -> str:
     network = "only allowed hosts can be reached; " if level == "sealed" else ""
     paths = ", ".join(dict.fromkeys(writable))
     return (
-        f"This program runs in a sandbox ({level}). It can write {paths} and /tmp; "
+        f"This program runs in a sandbox ({level}). It can write {paths}, caches and /tmp; "
         f"{network}the user can allow more with: bullpen sandbox allow <host or path>"
     )
 
