@@ -9,7 +9,7 @@ import socket
 import ssl
 import sys
 import webbrowser
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
 from typing import Any
@@ -103,7 +103,7 @@ def serve(config: Config, open_browser: bool, take_over: bool = False) -> int:
 
 
 def check_listening(config: Config) -> None:
-    """Raise Invalid if other machines could connect without TLS."""
+    """Raise Invalid if other machines could connect without TLS, or the certificate cannot be used."""
     if bool(config.tls_certificate) != bool(config.tls_key):
         raise Invalid("TLS needs both a certificate and a key")
     _check_certificate(config)
@@ -139,7 +139,7 @@ async def _serve(config: Config, open_browser: bool, owner: fence.FenceOwner) ->
             uvicorn_config = _uvicorn_config(config, built.application)
             server = _UvicornServer(uvicorn_config, listener, context.connections, built.on_refusal)
             _stop_on_signals(server)
-            ready = asyncio.ensure_future(_get_ready(context, built.resolve_routes, open_browser))
+            ready = asyncio.ensure_future(_get_ready(context, open_browser))
             lost = context.sessions.store.database.fence_lost
             lost.add_done_callback(lambda _: _stop(server))
             await asyncio.gather(server.serve(sockets=[]), _ready_unless_lost(ready, lost))
@@ -222,7 +222,7 @@ async def _open_context(
         )
 
 
-async def _get_ready(context: WebContext, resolve_routes: Callable[[], None], open_browser: bool) -> None:
+async def _get_ready(context: WebContext, open_browser: bool) -> None:
     """Resume the sessions, which makes the server healthy, then start the background work."""
     await resume_sessions(context.sessions, context.records)
     _write_address(context)
@@ -237,7 +237,7 @@ async def _get_ready(context: WebContext, resolve_routes: Callable[[], None], op
     await _offer_import(context)
     await _report_sandbox()
     log.info("ready", url=context.public_url, pid=os.getpid())
-    context.sessions.run_in_background(partial(_warm_up, context, resolve_routes), "warm-up")
+    context.sessions.run_in_background(context.sessions.services.warm_up, "warm-up")
     if open_browser and "SSH_CONNECTION" not in os.environ:
         await asyncio.to_thread(webbrowser.open, url)
 
@@ -269,12 +269,6 @@ async def _write_address_later(context: WebContext) -> None:
         with suppress(OSError):
             home.write_address(context.config.home, context.url)
             return
-
-
-async def _warm_up(context: WebContext, resolve_routes: Callable[[], None]) -> None:
-    """Do in advance what the first requests and the first terminal would otherwise wait for."""
-    await asyncio.to_thread(resolve_routes)
-    await context.sessions.services.warm_up()
 
 
 async def _tend_worktrees(worktrees: RepositoryWorktrees) -> None:

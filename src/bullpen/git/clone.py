@@ -50,7 +50,7 @@ def directory_name(url: str) -> str:
 async def clone_repository(url: str, target: Path, on_progress: Callable[[str], None], marker: str) -> None:
     """Clone a checked URL to an empty directory; raise RemoteFault if that fails.
 
-    Git uses no hooks, no filters and no submodules, and asks nobody for a password. Cancelling ends git. Over
+    Git uses no hooks, no filters and no submodules, and never asks for a password. Cancelling ends git. Over
     HTTP, git runs in a sandbox; ssh needs the keys and the settings of the user.
     """
     environment = {name: value for name in _INHERITED if (value := os.environ.get(name))}

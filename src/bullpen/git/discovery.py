@@ -41,7 +41,10 @@ def object_directories(common_dir: Path) -> list[Path]:
 
 
 def _linked(work_tree: Path, dot_git: Path) -> GitDirectories | None:
-    """Return a linked worktree if the repository that it names lists it and is not inside it."""
+    """Return a linked worktree, or None.
+
+    The repository that the worktree names must list it, and must not be inside it.
+    """
     pointer = read_text(dot_git)
     if not pointer.startswith(_POINTER):
         return None
