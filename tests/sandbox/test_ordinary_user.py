@@ -61,3 +61,25 @@ with confined_git(Path.home(), Path.home() / "work"):
 def test_git_that_the_server_calls_works_in_its_sandbox(tmp_path: Path) -> None:
     done = run_python(["-c", GIT], "ordinary", tmp_path)
     assert done.stdout == "[(' M', 'readme.txt')] True\n", done.stderr
+
+
+REMOVAL = """
+import os
+from pathlib import Path
+from bullpen.sandbox.removing import remove_tree
+kept = Path.home() / "kept"
+kept.mkdir()
+top = Path.home() / "tmp"
+(top / "a/b").mkdir(parents=True)
+(top / "a/b/file").touch()
+(top / "link").symlink_to(kept)
+(top / "a/b").chmod(0)
+(top / "a").chmod(0o500)
+remove_tree(top)
+print(top.exists(), kept.exists())
+"""
+
+
+def test_a_run_cannot_prevent_that_its_temporary_files_are_removed(tmp_path: Path) -> None:
+    done = run_python(["-c", REMOVAL], "ordinary", tmp_path)
+    assert done.stdout == "False True\n", done.stderr

@@ -3,8 +3,6 @@
 import asyncio
 import errno
 import os
-import shutil
-import stat
 from contextlib import suppress
 from pathlib import Path
 
@@ -21,6 +19,7 @@ from ..git.process import run_process
 from ..git.small_files import read_text
 from ..git.worktrees import Worktree, branch_head, create_branch, list_worktrees
 from ..home import write_private
+from ..sandbox.removing import remove_tree
 from ..server_path import SERVER_PATH
 
 log = structlog.get_logger()
@@ -166,15 +165,15 @@ class WorktreeTrash:
         entry = self._directory / trashed.id
         for part in (entry / _TREE, entry / _ADMIN):
             if _exists(part):
-                await asyncio.to_thread(_remove, part)
-        await asyncio.to_thread(_remove, entry)
+                await asyncio.to_thread(remove_tree, part)
+        await asyncio.to_thread(remove_tree, entry)
 
     def remove_empty_entries(self) -> None:
         """Delete entries that a kill left without a record."""
         for entry in self._directory.glob("*"):
             if not any(_exists(entry / part) for part in (_RECORD, _TREE, _ADMIN)):
                 with suppress(OSError):
-                    _remove(entry)
+                    remove_tree(entry)
 
     def _paths(self, repository: GitDirectories, trashed: TrashedWorktree) -> tuple[Path, Path, Path]:
         """Return the former work tree, the entry in the trash, and the former directory of git."""
@@ -260,31 +259,11 @@ async def _remove_leftovers(*leftovers: Path) -> None:
     for leftover in leftovers:
         if _exists(leftover):
             try:
-                await asyncio.to_thread(_remove, leftover)
+                await asyncio.to_thread(remove_tree, leftover)
             except OSError as error:
                 log.warning(
                     "leftovers of a worktree could not be deleted", path=str(leftover), reason=str(error)
                 )
-
-
-def _remove(directory: Path) -> None:
-    """Delete a directory, even if it has read-only parts, as the caches of some tools have."""
-    try:
-        shutil.rmtree(directory)
-    except PermissionError:
-        _make_writable(directory)
-        shutil.rmtree(directory)
-
-
-def _make_writable(directory: Path) -> None:
-    """Make a directory and everything below it writable for the owner."""
-    with suppress(OSError):
-        directory.chmod(stat.S_IRWXU)
-    for top, names, _ in os.walk(directory):  # each is made readable before it is read
-        for path in (Path(top, name) for name in names):
-            if not path.is_symlink():
-                with suppress(OSError):
-                    path.chmod(stat.S_IRWXU)
 
 
 def _partial_path(path: Path, id: str) -> Path:
