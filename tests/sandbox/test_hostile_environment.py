@@ -1,11 +1,14 @@
 """What an agent chooses or writes has no effect on the programs that the server runs outside the sandbox."""
 
+import asyncio
 import json
 import os
 import shlex
 
+import psutil
+
 from support.repositories import Repo
-from support.server import Server
+from support.server import SECONDS, Server
 from support.session_client import SessionClient, define_scripted
 
 
@@ -44,3 +47,26 @@ async def test_the_server_runs_no_program_from_a_directory_that_an_agent_can_wri
     assert f"said '{programs}/git" in await client.agent_text()  # agents have the PATH of the user
     await server.call("GET", f"{client.path}/diff", 200)
     assert not canary.exists()
+
+
+async def test_a_program_that_hides_its_mark_ends_with_its_worker(server: Server) -> None:
+    """It leaves the process group and removes the variable by which the server finds it."""
+    await define_scripted(server)
+    client = await SessionClient.begin(server)
+    seconds = f"{os.getpid()}{server.port}"
+    hidden = f"env -i setsid -f sleep {seconds} </dev/null >/dev/null 2>&1"
+    params = json.dumps({"command": "sh", "args": ["-c", f"{hidden}; sleep 1000"]})
+    await client.run_turn(f"[[ask method=terminal/create {shlex.quote(f'params={params}')}]]")
+    async with asyncio.timeout(SECONDS):
+        while not sleeping(seconds):
+            await asyncio.sleep(0.02)
+    await server.call("POST", f"{client.path}/complete", 200)
+    async with asyncio.timeout(SECONDS):
+        while sleeping(seconds):
+            await asyncio.sleep(0.02)
+
+
+def sleeping(seconds: str) -> list[int]:
+    """Return the pids of the programs `sleep` with this argument."""
+    found = psutil.process_iter(["cmdline"])
+    return [each.pid for each in found if each.info["cmdline"] == ["sleep", seconds]]
