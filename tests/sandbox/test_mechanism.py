@@ -78,4 +78,7 @@ def test_landlock_refuses_a_sealed_run() -> None:
 
 
 async def test_an_open_run_is_not_wrapped() -> None:
-    assert await sandboxed_command(OPEN, ["true"], {}, "/") == ["true"]
+    assert await sandboxed_command(OPEN, ["true"], {"LD_PRELOAD": "x"}, "/") == (
+        ["true"],
+        {"LD_PRELOAD": "x"},
+    )
