@@ -23,10 +23,12 @@ from .cli.link import opens_elsewhere, print_qr_code
 from .config import Config, config_file
 from .domain.addresses import is_loopback
 from .domain.errors import Invalid, Unavailable
+from .domain.sandbox import DEFAULT_LEVEL
 from .git.overlays import OVERLAYS
 from .intervals import intervals
 from .sandbox.command import MECHANISMS
 from .sandbox.grants import SandboxGrants
+from .sandbox.mechanism import describe_mechanism
 from .sandbox.roots import WorkspaceRoots
 from .sessions.agent_console import find_saved_sessions
 from .sessions.clones import RepositoryClones
@@ -229,23 +231,27 @@ async def _get_ready(context: WebContext, resolve_routes: Callable[[], None], op
     context.sessions.run_in_background(context.recorder.run, "recorder")
     url = await _login_url(context)
     _print_url(url)
-    await _offer_import(context)
-    await _report_sandbox()
+    is_first_start = not (await context.records.list_sessions(limit=1)).total
+    if is_first_start:
+        await _offer_import()
+    await _report_sandbox(context.config, is_first_start)
     log.info("ready", url=context.public_url, pid=os.getpid())
     context.sessions.run_in_background(partial(_warm_up, context, resolve_routes), "warm-up")
     if open_browser and "SSH_CONNECTION" not in os.environ:
         await asyncio.to_thread(webbrowser.open, url)
 
 
-async def _report_sandbox() -> None:
-    """Log what enforces the sandbox of agents, and what to do if that is weak or missing."""
+async def _report_sandbox(config: Config, is_first_start: bool) -> None:
+    """Print the sandbox of agents at the first start; log it at each, as a warning if a better one exists."""
     found = await MECHANISMS.find()
+    summary = describe_mechanism(found, config.sandbox or DEFAULT_LEVEL)
+    if is_first_start:
+        sys.stdout.write(f"{summary}\n")
+        sys.stdout.flush()
     if found.name == "bubblewrap":
         log.info("agents run in a sandbox", mechanism=found.name)
-    else:
-        log.warning(
-            "the sandbox is not complete", mechanism=found.name, why=found.problem, advice=found.advice
-        )
+    elif not is_first_start:
+        log.warning(summary)
 
 
 def _write_address(context: WebContext) -> None:
@@ -297,10 +303,8 @@ def _print_url(url: str) -> None:
     sys.stdout.flush()
 
 
-async def _offer_import(context: WebContext) -> None:
-    """At the first start, name the sessions of agent-console that can be imported."""
-    if (await context.records.list_sessions(limit=1)).total:
-        return
+async def _offer_import() -> None:
+    """Name the sessions of agent-console that can be imported."""
     if found := await asyncio.to_thread(find_saved_sessions):
         count = "1 session" if len(found.sessions) == 1 else f"{len(found.sessions)} sessions"
         sys.stdout.write(f"{count} of agent-console can be imported: bullpen import {found.path}\n")

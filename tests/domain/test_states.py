@@ -59,7 +59,7 @@ EXAMPLES: dict[str, Fact] = {
         WorkerTerminated(reason="user_request"),
         WorkerActivity(activity="idle", why="quiet"),
         Error(message="oh"),
-        SandboxRefusal(host="example.org:443", program="curl"),
+        SandboxRefusal(kind="host", target="example.org", program="curl"),
     )
 }
 

@@ -2,17 +2,19 @@
 
 import asyncio
 import os
+from pathlib import PurePosixPath
 
 import msgspec
 import structlog
 
 from .. import clock
 from ..domain.errors import Forbidden, NotFound
-from ..domain.grants import GrantKind, SandboxGrant, check_grant
+from ..domain.grants import PORTS, GrantKind, SandboxGrant, check_grant
 from ..domain.ids import new_id
 from ..store.records import RecordStore
 from .profile import Mount
 from .protected import ProtectedPlaces
+from .proxy import allows
 
 log = structlog.get_logger()
 
@@ -45,6 +47,19 @@ class SandboxGrants:
         """Return the paths that sandboxed runs of a repository may read or write, as far as they exist."""
         found = ((os.path.realpath(each.target), each.kind) for each in self._of(repo_id))
         return tuple(Mount(path, kind) for path, kind in found if kind != "host" and os.path.exists(path))
+
+    def covers(self, kind: GrantKind, target: str, repo_id: str | None) -> bool:
+        """Return whether grants allow a host (`name` or `name:port`), or the access to a real path."""
+        if kind == "host":
+            name, _, port = target.partition(":")
+            return allows(self.hosts(repo_id), name, int(port or PORTS[0]))  # `is_host` is true
+        return self.granted_path(kind, target, repo_id) is not None
+
+    def granted_path(self, kind: GrantKind, target: str, repo_id: str | None) -> str | None:
+        """Return the granted real path that is a real path or lies above it, or None."""
+        kinds = ("write",) if kind == "write" else ("read", "write")
+        granted = (os.path.realpath(each.target) for each in self._of(repo_id) if each.kind in kinds)
+        return next((path for path in granted if PurePosixPath(target).is_relative_to(path)), None)
 
     async def add(self, kind: GrantKind, target: str, repo_id: str | None) -> SandboxGrant:
         """Add a grant, or return the one that exists. Raise Forbidden for what belongs to Bullpen."""
