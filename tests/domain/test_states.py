@@ -14,6 +14,7 @@ from bullpen.domain.events import (
     Event,
     Fact,
     SandboxRefusal,
+    SandboxRefusalSeen,
     SessionChanged,
     SessionEnd,
     SessionImported,
@@ -60,6 +61,7 @@ EXAMPLES: dict[str, Fact] = {
         WorkerActivity(activity="idle", why="quiet"),
         Error(message="oh"),
         SandboxRefusal(kind="host", target="example.org", program="curl"),
+        SandboxRefusalSeen(kind="host", target="example.org"),
     )
 }
 

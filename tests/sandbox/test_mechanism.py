@@ -9,7 +9,7 @@ import pytest
 from bullpen.domain.errors import Conflict
 from bullpen.sandbox import mechanism
 from bullpen.sandbox.command import command_for, sandboxed_command
-from bullpen.sandbox.mechanism import INSTALL, LANDLOCK_GAPS, Mechanism, find_mechanism
+from bullpen.sandbox.mechanism import INSTALL, LANDLOCK_GAPS, Mechanism, describe_mechanism, find_mechanism
 from bullpen.sandbox.profile import OPEN, Profile
 
 WORKSPACE = Profile(level="workspace", workspace="/")
@@ -51,6 +51,17 @@ def test_landlock_is_used_where_namespaces_are_refused_and_the_reason_is_kept(re
     assert found.name == "landlock"
     assert REFUSAL in found.problem
     assert "namespaces" in found.advice
+
+
+def test_one_line_names_the_sandbox_and_how_to_get_a_better_one(programs: Path) -> None:
+    full = Mechanism(name="bubblewrap")
+    assert describe_mechanism(full, "workspace").startswith("Agents run in a sandbox (bubblewrap): ")
+    assert "without a sandbox" in describe_mechanism(full, "open")
+    weaker = describe_mechanism(find_mechanism({"PATH": str(programs)}), "workspace")
+    assert weaker.startswith("Agents run in a weaker sandbox (Landlock): bubblewrap is not installed.")
+    assert INSTALL in weaker
+    none = describe_mechanism(Mechanism(name="none", problem="it is gone", advice=INSTALL), "workspace")
+    assert none == f"Agents cannot be started: it is gone. To change that: {INSTALL}"
 
 
 def test_on_ubuntu_the_advice_is_a_profile_of_apparmor(

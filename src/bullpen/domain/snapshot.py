@@ -30,8 +30,8 @@ from .events import (
 )
 from .queue import Queue, fold_queue
 from .reasons import worker_end_text
-from .refusals import OpenRefusal, fold_refusals
 from .sandbox import SandboxLevel
+from .sandbox_refusals import OpenRefusal, fold_refusals
 from .states import ALIVE, Activity, SessionStatus, WorkerState, next_state, next_status
 
 MAX_RESTART_TIMES = 16  # remembered of a worker

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..domain.attention import Attention, attention_of
 from ..domain.inbox import InboxItem, inbox_signature, open_items, sort_by_urgency
-from ..domain.refusals import mark_refusals_seen
+from ..domain.sandbox_refusals import mark_refusals_seen
 from ..domain.snapshot import Snapshot
 from ..log.log import Change
 from ..store.answers import PendingAnswer, with_answer
