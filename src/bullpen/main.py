@@ -9,7 +9,7 @@ import socket
 import ssl
 import sys
 import webbrowser
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
 from typing import Any
@@ -138,7 +138,7 @@ async def _serve(config: Config, open_browser: bool, owner: fence.FenceOwner) ->
             uvicorn_config = _uvicorn_config(config, built.application)
             server = _UvicornServer(uvicorn_config, listener, context.connections, built.on_refusal)
             _stop_on_signals(server)
-            ready = asyncio.ensure_future(_get_ready(context, built.resolve_routes, open_browser))
+            ready = asyncio.ensure_future(_get_ready(context, open_browser))
             lost = context.sessions.store.database.fence_lost
             lost.add_done_callback(lambda _: _stop(server))
             await asyncio.gather(server.serve(sockets=[]), _ready_unless_lost(ready, lost))
@@ -219,7 +219,7 @@ async def _open_context(
         )
 
 
-async def _get_ready(context: WebContext, resolve_routes: Callable[[], None], open_browser: bool) -> None:
+async def _get_ready(context: WebContext, open_browser: bool) -> None:
     """Resume the sessions, which makes the server healthy, then start the background work."""
     await resume_sessions(context.sessions, context.records)
     _write_address(context)
@@ -231,27 +231,19 @@ async def _get_ready(context: WebContext, resolve_routes: Callable[[], None], op
     context.sessions.run_in_background(context.recorder.run, "recorder")
     url = await _login_url(context)
     _print_url(url)
-    is_first_start = not (await context.records.list_sessions(limit=1)).total
-    if is_first_start:
-        await _offer_import()
-    await _report_sandbox(context.config, is_first_start)
+    await _offer_import(context)
+    await _report_sandbox(context.config)
     log.info("ready", url=context.public_url, pid=os.getpid())
-    context.sessions.run_in_background(partial(_warm_up, context, resolve_routes), "warm-up")
+    context.sessions.run_in_background(context.sessions.services.warm_up, "warm-up")
     if open_browser and "SSH_CONNECTION" not in os.environ:
         await asyncio.to_thread(webbrowser.open, url)
 
 
-async def _report_sandbox(config: Config, is_first_start: bool) -> None:
-    """Print the sandbox of agents at the first start; log it at each, as a warning if a better one exists."""
+async def _report_sandbox(config: Config) -> None:
+    """Log in one line which sandbox agents have, as a warning if this machine could have a better one."""
     found = await MECHANISMS.find()
-    summary = describe_mechanism(found, config.sandbox or DEFAULT_LEVEL)
-    if is_first_start:
-        sys.stdout.write(f"{summary}\n")
-        sys.stdout.flush()
-    if found.name == "bubblewrap":
-        log.info("agents run in a sandbox", mechanism=found.name)
-    elif not is_first_start:
-        log.warning(summary)
+    report = log.info if found.name == "bubblewrap" else log.warning
+    report(describe_mechanism(found, config.sandbox or DEFAULT_LEVEL))
 
 
 def _write_address(context: WebContext) -> None:
@@ -270,12 +262,6 @@ async def _write_address_later(context: WebContext) -> None:
         with suppress(OSError):
             home.write_address(context.config.home, context.url)
             return
-
-
-async def _warm_up(context: WebContext, resolve_routes: Callable[[], None]) -> None:
-    """Do in advance what the first requests and the first terminal would otherwise wait for."""
-    await asyncio.to_thread(resolve_routes)
-    await context.sessions.services.warm_up()
 
 
 async def _tend_worktrees(worktrees: RepositoryWorktrees) -> None:
@@ -303,8 +289,10 @@ def _print_url(url: str) -> None:
     sys.stdout.flush()
 
 
-async def _offer_import() -> None:
-    """Name the sessions of agent-console that can be imported."""
+async def _offer_import(context: WebContext) -> None:
+    """At the first start, name the sessions of agent-console that can be imported."""
+    if (await context.records.list_sessions(limit=1)).total:
+        return
     if found := await asyncio.to_thread(find_saved_sessions):
         count = "1 session" if len(found.sessions) == 1 else f"{len(found.sessions)} sessions"
         sys.stdout.write(f"{count} of agent-console can be imported: bullpen import {found.path}\n")

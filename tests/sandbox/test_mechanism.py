@@ -55,7 +55,7 @@ def test_landlock_is_used_where_namespaces_are_refused_and_the_reason_is_kept(re
 
 def test_one_line_names_the_sandbox_and_how_to_get_a_better_one(programs: Path) -> None:
     full = Mechanism(name="bubblewrap")
-    assert describe_mechanism(full, "workspace").startswith("Agents run in a sandbox (bubblewrap): ")
+    assert describe_mechanism(full, "workspace").startswith("Agents run in a sandbox (bubblewrap), ")
     assert "without a sandbox" in describe_mechanism(full, "open")
     weaker = describe_mechanism(find_mechanism({"PATH": str(programs)}), "workspace")
     assert weaker.startswith("Agents run in a weaker sandbox (Landlock): bubblewrap is not installed.")

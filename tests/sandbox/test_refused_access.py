@@ -138,11 +138,12 @@ async def test_what_a_run_can_do_is_listed(client: SessionClient, outside: Path)
     assert before["writable"][0] == workspace
     assert f"{workspace}/.git/config" in before["protected"]
     assert str(client.server.home) in before["hidden"]
-    assert str(outside) not in before["protected"]
+    assert f"{workspace}/.git" not in before["writable"]  # it lies in the workspace
+    assert str(outside) not in before["readable"]
 
     grant = {"kind": "read", "target": str(outside)}
     await client.server.call("PUT", "/api/sandbox/grants", 200, json=grant)
-    assert str(outside) in (await client.server.call("GET", path))["protected"]  # it is below /tmp
+    assert str(outside) in (await client.server.call("GET", path))["readable"]
 
     terminal = await client.server.new_terminal(client.id)
     terminal_path = f"{client.path}/workers/{terminal['id']}/sandbox"

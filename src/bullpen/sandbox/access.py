@@ -1,12 +1,12 @@
 """Describe for a user what a run may read, write and reach."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable
 from pathlib import PurePosixPath
 
 from msgspec import Struct
 
 from ..domain.sandbox import SandboxLevel
-from .profile import PROXY_DIRECTORY, Profile
+from .profile import PROXY_DIRECTORY, Mount, Profile
 
 
 class RunAccess(Struct, frozen=True, kw_only=True):
@@ -26,22 +26,24 @@ class RunAccess(Struct, frozen=True, kw_only=True):
 
 def describe_access(profile: Profile, hosts: Iterable[str] = ()) -> RunAccess:
     """Return what a profile allows, the workspace first."""
-    mounts = {each.path: each.access for each in profile.mounts if each.path != PROXY_DIRECTORY}
-    writable = [path for path, access in mounts.items() if access == "write"]
-    read = [path for path, access in mounts.items() if access == "read"]
-    protected = [path for path in read if _lies_in_writable(path, mounts)]
+    if profile.level == "open":
+        return RunAccess(level="open")
+    mounts = [each for each in profile.mounts if each.path != PROXY_DIRECTORY]
+    writable = [each for each in mounts if each.access == "write"]
+    directories = {each.path for each in writable if each.source is None}
+    tops = {each.path for each in writable if not _lies_in(each, directories)} | {profile.workspace}
+    read = [each for each in mounts if each.access == "read"]
     return RunAccess(
         level=profile.level,
-        writable=tuple(sorted(writable, key=lambda path: path != profile.workspace)),
-        protected=tuple(protected),
-        readable=tuple(path for path in read if path not in protected),
-        hidden=tuple(path for path, access in mounts.items() if access in ("hidden", "masked")),
+        writable=tuple(sorted(tops, key=lambda path: (path != profile.workspace, path))),
+        protected=tuple(each.path for each in read if _lies_in(each, directories)),
+        readable=tuple(each.path for each in read if not _lies_in(each, directories)),
+        hidden=tuple(each.path for each in mounts if each.access in ("hidden", "masked")),
         has_network=profile.has_network,
         hosts=() if profile.has_network else tuple(dict.fromkeys(hosts)),
     )
 
 
-def _lies_in_writable(path: str, mounts: Mapping[str, str]) -> bool:
-    """Return whether the nearest mount above a path is writable."""
-    above = (mounts[str(each)] for each in PurePosixPath(path).parents if str(each) in mounts)
-    return next(above, "") == "write"
+def _lies_in(mount: Mount, directories: Container[str]) -> bool:
+    """Return whether a mount lies in one of the directories."""
+    return any(str(each) in directories for each in PurePosixPath(mount.path).parents)

@@ -76,10 +76,7 @@ def describe_mechanism(found: Mechanism, agents: SandboxLevel) -> str:
         return "Agents run without a sandbox, because of the setting: sandbox = open"
     match found.name:
         case "bubblewrap":
-            return (
-                "Agents run in a sandbox (bubblewrap): "
-                "they write their workspace, and do not see your other files."
-            )
+            return "Agents run in a sandbox (bubblewrap), which hides your other files from them."
         case "landlock":
             weaker = f"Agents run in a weaker sandbox (Landlock): {found.problem}."
             return f"{weaker} For the full one: {found.advice}"

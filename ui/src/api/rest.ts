@@ -30,7 +30,7 @@ export interface EventQuery {
 }
 
 /** The sandbox of the machine; servers without limits do not list them. */
-export type MachineSandbox = Sandbox & { limits?: readonly { name: string; value: string; enforcedBy: string }[] }
+export type MachineSandbox = Sandbox & { limits?: readonly { name: string; value: number; enforcedBy: string }[] }
 
 /** Query for the newest events, which a session shows first. */
 export const LATEST = { newest: true, limit: 400 }

@@ -7,9 +7,9 @@ export type Level = RunSandbox['level']
 
 /** What each level means, for a list of choices. */
 export const LEVELS: Record<Level, string> = {
-  workspace: 'Writes its workspace, with your network',
-  sealed: 'Writes its workspace, without a network',
-  open: 'No sandbox: everything that you can access',
+  workspace: 'writes its workspace, uses your network',
+  sealed: 'writes its workspace, reaches only allowed hosts',
+  open: 'no sandbox, accesses all that you can',
 }
 
 /** Verbs of grants, as in "may reach example.org". */
@@ -31,6 +31,16 @@ export function isUnprotected({ workers }: Pick<Session, 'workers'>): boolean {
 export function networkText({ hasNetwork, hosts }: Pick<RunSandbox, 'hasNetwork' | 'hosts'>): string {
   if (hasNetwork) return 'Yours, with all programs of this machine'
   return hosts.length ? `Only ${hosts.join(', ')}` : 'None'
+}
+
+/** Return a limit of a session in words; memory and disk are in bytes. */
+export function limitText({ name, value }: { readonly name: string; readonly value: number }): string {
+  if (value === 0) return 'no limit'
+  return name === 'processes' ? `${value}, with their threads` : byteText(value)
+}
+
+function byteText(bytes: number): string {
+  return bytes < 2 ** 30 ? `${Math.round(bytes / 2 ** 20)} MiB` : `${Number((bytes / 2 ** 30).toFixed(1))} GiB`
 }
 
 /** Return the label of the button that allows what the sandbox refused, in the sessions of a repository or in all. */
