@@ -72,10 +72,10 @@ export function sizeAt({ sizes }: TerminalLine, offset: number): { cols: number;
 const LINE_FEED = 0x0a
 const ESCAPE = 0x1b
 
-/** Return output from its first line end or control sequence on, because a cut may lie inside a line or sequence. */
-export function fromFirstBoundary(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+/** Return where the first line or control sequence begins that a cut at the start cannot have damaged, or -1. */
+export function firstBoundary(bytes: Uint8Array): number {
   const at = bytes.findIndex((byte) => byte === LINE_FEED || byte === ESCAPE)
-  return at < 0 ? bytes : bytes.subarray(bytes[at] === LINE_FEED ? at + 1 : at)
+  return bytes[at] === LINE_FEED ? at + 1 : at
 }
 
 /** Format a duration such as "1:05" or "2:00:07". */
