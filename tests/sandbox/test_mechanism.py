@@ -1,5 +1,6 @@
 """Which mechanism is used on a machine where bubblewrap is missing or does not work."""
 
+import asyncio
 import os
 import shutil
 from pathlib import Path
@@ -11,6 +12,7 @@ from bullpen.sandbox import mechanism
 from bullpen.sandbox.command import command_for, sandboxed_command
 from bullpen.sandbox.mechanism import INSTALL, LANDLOCK_GAPS, Mechanism, describe_mechanism, find_mechanism
 from bullpen.sandbox.profile import OPEN, Profile
+from support.server import SECONDS, Server
 
 WORKSPACE = Profile(level="workspace", workspace="/")
 # What bwrap prints where a seccomp filter, a sysctl or AppArmor refuses user namespaces.
@@ -90,3 +92,17 @@ def test_landlock_refuses_a_sealed_run() -> None:
 
 async def test_an_open_run_is_not_wrapped() -> None:
     assert await sandboxed_command(OPEN, ["true"], {}, "/") == ["true"]
+
+
+async def test_the_start_says_in_one_line_which_sandbox_agents_have(server: Server, programs: Path) -> None:
+    (programs / "git").symlink_to(os.path.realpath(shutil.which("git") or "git"))
+    await wait_for_output(server, "Agents run in a sandbox (bubblewrap), which hides")
+    server.set(PATH=str(programs))
+    await server.restart()
+    await wait_for_output(server, "Agents run in a weaker sandbox (Landlock): bubblewrap is not installed.")
+
+
+async def wait_for_output(server: Server, text: str) -> None:
+    async with asyncio.timeout(SECONDS):
+        while text not in server.output():
+            await asyncio.sleep(0.02)

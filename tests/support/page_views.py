@@ -53,7 +53,7 @@ class ViewNavigator:
 
     async def sandbox_choice(self) -> None:
         await self._page.get_by_role("main").get_by_text("Sandbox", exact=True).click()
-        await expect(self._page.get_by_label("What the agents of this session can access")).to_be_visible()
+        await expect(self._page.get_by_label("Sandbox level")).to_be_visible()
 
     async def add_project(self) -> None:
         await self._page.get_by_role("main").get_by_role("button", name="Add a project").click()

@@ -98,7 +98,7 @@ async def test_a_session_starts_on_the_named_branch_at_the_chosen_one(
     await server.call("POST", "/api/repositories", 201, json={"path": str(atlas.path)})
     page = await device.new_page()
     await page.goto(server.url)
-    await page.get_by_label("Branch").fill("fix-rivers")
+    await page.get_by_role("textbox", name="Branch").fill("fix-rivers")
     await page.get_by_label("Starts at").select_option("release")
     await page.get_by_label("Prompt").fill("hello")
     await page.get_by_role("button", name="Start", exact=True).click()

@@ -137,7 +137,7 @@ async def test_a_session_without_a_sandbox_is_started_in_the_form_and_says_so(
     await page.goto(server.url)
     await page.get_by_label("Prompt").fill("hello")
     await page.get_by_text("Sandbox", exact=True).click()
-    choice = page.get_by_label("What the agents of this session can access")
+    choice = page.get_by_label("Sandbox level")
     await expect(choice.locator("option").first).to_have_text("As usual (workspace)")
     await choice.select_option("open")
     await page.reload()  # the form keeps the choice, and shows it
@@ -175,7 +175,7 @@ async def test_a_machine_without_bubblewrap_says_what_is_weaker_and_what_to_inst
     await expect(line).to_contain_text("sudo apt install bubblewrap")
     await expect(page.get_by_role("heading", name="Welcome to Bullpen")).to_be_visible()
     await page.get_by_text("Sandbox", exact=True).click()
-    choice = page.get_by_label("What the agents of this session can access")
+    choice = page.get_by_label("Sandbox level")
     await expect(choice.locator("option", has_text="sealed")).to_be_disabled()
     await page.goto(f"{server.url}/#/settings/sandbox")
     await expect(page.get_by_text("landlock does not protect everything")).to_be_visible()
