@@ -19,9 +19,7 @@ async def test_a_host_and_a_path_are_allowed_listed_and_removed(bullpen: Bullpen
     assert ".example.org" not in (await bullpen("sandbox", "ls")).out
 
 
-async def test_show_names_the_mechanism_and_what_each_agent_can_do(
-    bullpen: Bullpen, server: Server
-) -> None:
+async def test_show_names_the_mechanism_and_what_each_agent_can_do(bullpen: Bullpen, server: Server) -> None:
     await define_scripted(server)
     client = await SessionClient.begin(server, title="fix it")
     await server.new_terminal(client.id)

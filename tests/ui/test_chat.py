@@ -134,6 +134,7 @@ async def test_an_archived_session_names_its_uncommitted_files_and_is_continued(
 
 async def test_a_prompt_that_crashed_its_agent_can_be_tried_again_in_a_new_session(chat: ChatPage) -> None:
     await chat.send_message("[[crash]]")
+    await expect(chat.page.get_by_role("region", name="Archived session")).to_contain_text("Failed just now.")
     await chat.page.get_by_role("button", name="Try again in a new session").click()
     dialog = chat.page.get_by_role("dialog", name="New session")
     await expect(dialog.get_by_label("Prompt")).to_have_value("[[crash]]")

@@ -66,7 +66,7 @@ async def test_a_refusal_stays_in_the_inbox_until_it_is_decided(
     page = chat.page
     await expect(page.get_by_role("region", name="Refused by the sandbox")).to_be_visible()
     await page.goto(f"{server.url}/#/inbox")
-    card = page.get_by_role("article", name="Refused by the sandbox: Read")
+    card = page.get_by_role("article", name="Refused: Read")
     await expect(card.get_by_role("button", name="Allow reading for shop")).to_be_visible()
     await card.get_by_role("button", name="Keep refusing").click()
     await expect(card).to_have_count(0)
