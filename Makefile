@@ -4,7 +4,7 @@ PYTHON ?= python3
 ARGS ?=
 MAKEFLAGS += --jobs=3 --no-print-directory
 
-# Whatever the shell says: the tests start a thousand processes, and each would compile all of its modules again.
+# Also if the shell sets it: the tests start a thousand processes, and each would compile all of its modules again.
 export PYTHONDONTWRITEBYTECODE :=
 
 BIN := .venv/bin

@@ -390,7 +390,10 @@ def load(flags: Mapping[str, Any] | None = None, env: Mapping[str, str] | None =
 def _value_and_source(
     option: SettingDefinition, layers: tuple[tuple[str, Mapping[str, Any]], ...], env: Mapping[str, str]
 ) -> tuple[Any, str]:
-    """Return the value of a setting from the first layer that has it, and the name of the layer."""
+    """Return the value of a setting from the first layer that has it, and the name of the layer.
+
+    Raise Invalid if the value is not allowed.
+    """
     for source, layer in layers:
         if option.name in layer:
             try:
@@ -426,7 +429,7 @@ def _read_file(path: Path) -> dict[str, Any]:
 
 
 def find_definition(name: str) -> SettingDefinition:
-    """Return the definition of the setting with a name, also if it has hyphens as on a command line."""
+    """Return the definition of a setting, also for a name with hyphens; raise Invalid if there is none."""
     for option in OPTIONS:
         if option.name == name.replace("-", "_"):
             return option

@@ -102,7 +102,7 @@ def serve(config: Config, open_browser: bool, take_over: bool = False) -> int:
 
 
 def check_listening(config: Config) -> None:
-    """Raise Invalid if other machines could connect without TLS."""
+    """Raise Invalid if other machines could connect without TLS, or the certificate cannot be used."""
     if bool(config.tls_certificate) != bool(config.tls_key):
         raise Invalid("TLS needs both a certificate and a key")
     _check_certificate(config)

@@ -87,7 +87,7 @@ async def test_a_discarded_worktree_leaves_the_git_directory_as_it_was(repo: Rep
 
 
 async def test_a_worktree_that_still_names_the_overlay_can_be_discarded(repo: Repo) -> None:
-    """A server that was killed while it created a worktree leaves it like this."""
+    """A server that is killed while it creates a worktree leaves such a worktree."""
     place = await create_worktree(repo, "topic")
     overlay = await OVERLAYS.prepare(repo.git_directories)
     (place.work_tree / ".git").write_text(f"gitdir: {overlay}/worktrees/topic\n")

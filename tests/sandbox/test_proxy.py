@@ -1,4 +1,4 @@
-"""The proxy of sealed runs: which hosts it reaches, and what becomes of the others."""
+"""The proxy of sealed runs: which hosts it reaches, and how it refuses and reports other hosts."""
 
 import asyncio
 import json

@@ -17,7 +17,7 @@ from bullpen.domain.errors import NotFound
 from bullpen.domain.events import Draft, Event, SessionChanged, SessionEnd, WorkerReady
 from bullpen.domain.snapshot import Snapshot, fold_all
 from bullpen.store import saved_snapshots
-from bullpen.store.append import AlreadyAnswered, Append, Consumed, OutboxLine, StoredAnswer
+from bullpen.store.append import AlreadyAnswered, Append, ConsumedOffset, OutboxLine, StoredAnswer
 from bullpen.store.events import EventStore
 from bullpen.store.records import RecordStore
 from bullpen.store.tables import answers, snapshots
@@ -274,8 +274,8 @@ async def test_the_consumed_offset_is_stored_with_the_events(store: EventStore) 
     append = new_session_with_worker()
     await store.commit(append)
     assert await store.consumed_offset("w", 1) == 0
-    await store.commit(append_to(append.snapshot, error_draft("line"), consumed=Consumed("w", 1, 512)))
-    await store.commit(append_to(append.snapshot, consumed=Consumed("w", 1, 700)))
+    await store.commit(append_to(append.snapshot, error_draft("line"), consumed=ConsumedOffset("w", 1, 512)))
+    await store.commit(append_to(append.snapshot, consumed=ConsumedOffset("w", 1, 700)))
     assert await store.consumed_offset("w", 1) == 700
     assert await store.consumed_offset("w", 2) == 0
 

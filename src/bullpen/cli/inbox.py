@@ -94,7 +94,7 @@ async def _answer(client: Client, item: InboxItem, kind: str) -> None:
 
 
 async def _mark_seen(client: Client, item: InboxItem) -> None:
-    """Take a failure or a finished turn off the list."""
+    """Take a failure or a finished turn off the list; raise Conflict for an item that waits for an answer."""
     if item.seq is None:
         raise Conflict(f"{short_id(item)} waits for an answer; --seen does not answer it")
     await client.mark_seen(item.session_id, item.seq)

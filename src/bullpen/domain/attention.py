@@ -51,7 +51,10 @@ def _question(snapshot: Snapshot) -> Attention | None:
 
 
 def _failure(snapshot: Snapshot, failures: list[InboxItem]) -> Attention | None:
-    """Return the failed worker, or the failure that no user has seen; an agent handles its own commands."""
+    """Return the failed worker, or the failure that no user has seen, or None.
+
+    Terminals of an agent do not count: the agent handles the failures of its own commands.
+    """
     for worker in snapshot.workers.values():
         if worker.state is WorkerState.FAILED and worker.owner is None:
             return Attention(

@@ -262,7 +262,7 @@ def _settled(settled: tuple[str, ...], event: Event) -> tuple[str, ...]:
 
 
 def _founder(snapshot: Snapshot, event: Event) -> str | None:
-    """Return the founder after the event: None once it has answered."""
+    """Return the id of the agent that the session was created with; None once it has answered."""
     answered = snapshot.founder == event.worker_id and shows_agent_answer(event.fact)
     return None if answered else snapshot.founder
 

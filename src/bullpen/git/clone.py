@@ -49,7 +49,7 @@ def directory_name(url: str) -> str:
 async def clone_repository(url: str, target: Path, on_progress: Callable[[str], None], marker: str) -> None:
     """Clone a checked URL to a directory that does not exist; raise RemoteFault if that fails.
 
-    Git uses no hooks, no filters and no submodules, and asks nobody for a password. Cancelling ends git.
+    Git uses no hooks, no filters and no submodules, and never asks for a password. Cancelling ends git.
     """
     environment = {name: value for name in _INHERITED if (value := os.environ.get(name))}
     ended = await start_git(

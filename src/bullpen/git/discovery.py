@@ -22,7 +22,10 @@ def find_git_directories(directory: Path) -> GitDirectories | None:
 
 
 def _linked(work_tree: Path, dot_git: Path) -> GitDirectories | None:
-    """Return a linked worktree if the repository that it names lists it and is not inside it."""
+    """Return a linked worktree, or None.
+
+    The repository that the worktree names must list it, and must not be inside it.
+    """
     pointer = _read(dot_git)
     if not pointer.startswith(_POINTER):
         return None

@@ -49,7 +49,7 @@ class _ConfigFile(Struct, frozen=True):
     settings: list[Setting]
 
 
-class _Sources(Struct, frozen=True):
+class _ConfigSources(Struct, frozen=True):
     """The files from which the configuration of one overlay is made."""
 
     of_user: list[_ConfigFile]
@@ -67,7 +67,7 @@ class Overlays:
 
     def __init__(self) -> None:
         self._files: dict[Path, _ConfigFile] = {}
-        self._written: dict[Path, _Sources] = {}
+        self._written: dict[Path, _ConfigSources] = {}
         self._directory: Path | None = None
 
     def keep_in(self, directory: Path) -> None:
@@ -78,7 +78,10 @@ class Overlays:
                 shutil.rmtree(overlay, ignore_errors=True)
 
     async def prepare(self, git_dirs: GitDirectories) -> Path:
-        """Return the overlay directory of a worktree; write it first if the git configuration has changed."""
+        """Return the overlay directory of a worktree; write it first if the git configuration has changed.
+
+        Raise an error for the user if it cannot be written.
+        """
         sources = await self._sources(git_dirs)
         overlay = self._path(git_dirs)
         if self._written.get(overlay) != sources or not (overlay / _CONFIG).exists():
@@ -98,7 +101,7 @@ class Overlays:
         own = await self._read(repository.git_dir / _WORKTREE_CONFIG)
         return render(select_of_new_worktree(own.settings))
 
-    async def _sources(self, git_dirs: GitDirectories) -> _Sources:
+    async def _sources(self, git_dirs: GitDirectories) -> _ConfigSources:
         """Read the configuration files that apply to a worktree."""
         home = Path(os.environ.get("HOME", "/"))
         of_user = [
@@ -108,7 +111,7 @@ class Overlays:
         of_repository = [await self._read(git_dirs.common_dir / _CONFIG)]
         if has_worktree_config(of_repository[0].settings):
             of_repository.append(await self._read(git_dirs.git_dir / _WORKTREE_CONFIG))
-        return _Sources(of_user, of_repository)
+        return _ConfigSources(of_user, of_repository)
 
     async def _read(self, file: Path, *, includes: bool = False) -> _ConfigFile:
         """Read a file, and parse it if it has changed. What it includes is read when it is parsed."""

@@ -91,7 +91,7 @@ async def list_branches(repository: GitDirectories) -> list[str]:
 
 
 async def remote_head(repository: GitDirectories, branch: str) -> str | None:
-    """Return the commit of the remote branch with this name, if exactly one remote has it."""
+    """Return the commit of the remote branch with this name; None unless exactly one remote has it."""
     pattern = f"refs/remotes/*/{branch}"
     result = await run_git(repository, "for-each-ref", "--format=%(objectname)", refs=[pattern])
     heads = result.output.decode().split()

@@ -74,7 +74,7 @@ def command_for(mechanism: Mechanism, profile: Profile, argv: Sequence[str], cwd
 
 
 def _require_program(name: str, env: Mapping[str, str], cwd: str) -> None:
-    """Raise the error of the keeper if there is no such program; the sandbox would start and end at once."""
+    """Raise Conflict if there is no such program, with the keeper's text. The sandbox would start and end."""
     path = os.path.join(cwd, name) if "/" in name else name
     if shutil.which(path, path=env.get("PATH", os.defpath)) is None:
         number = errno.EACCES if os.path.isfile(path) else errno.ENOENT

@@ -36,7 +36,10 @@ def _real_place(mount: Mount) -> str:
 
 
 def _without_capabilities() -> list[str]:
-    """Return the command prefix that drops the capabilities of root; other users have none."""
+    """Return the command prefix that drops the capabilities of root; other users have none.
+
+    Raise Conflict if root has no `setpriv`.
+    """
     if os.geteuid() != 0:
         return []
     setpriv = shutil.which("setpriv") or shutil.which("setpriv", path=_SYSTEM_PATH)

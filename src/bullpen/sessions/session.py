@@ -31,7 +31,7 @@ from ..workers.terminal import TerminalWorker
 from ..workers.worker_services import WorkerServices
 from .automatic_answers import AutomaticAnswers
 from .deadlines import SessionDeadlines
-from .prompting import PromptDelivery
+from .prompting import PromptDelivery, TextComposer
 from .running_workers import RunningWorkers
 from .slots import AgentSlots
 from .tasks import BackgroundTasks
@@ -77,7 +77,7 @@ class Session:
     # Workers
 
     async def add_worker(self, order: AddWorker, answer: PendingAnswer[Snapshot] | None = None) -> Worker:
-        """Start a worker, and return it once its spawning is stored.
+        """Start a worker, and return it once its spawning is stored. Raise Invalid for an unknown type.
 
         If the order names a role, a worker that ended in this role is replaced.
         """
@@ -250,9 +250,12 @@ class Session:
             raise Conflict(f"that run of the agent in role {worker.role} is over")
         await agent.report_activity(verdict)
 
-    async def prompt(self, order: Prompt) -> PromptResult:
-        """Send a prompt to an agent, or queue it; the same prompt id has an effect only once."""
-        return await self._prompting.prompt(order)
+    async def prompt(self, order: Prompt, compose: TextComposer | None = None) -> PromptResult:
+        """Send a prompt to an agent, or queue it; the same prompt id has an effect only once.
+
+        `compose` returns the text to send in place of the text of the order.
+        """
+        return await self._prompting.prompt(order, compose)
 
     async def cancel_turn(
         self, worker_id: str | None, by: str, answer: PendingAnswer[Snapshot] | None = None
@@ -415,7 +418,7 @@ class Session:
     async def _commit_drafts(
         self, decide: Callable[[Snapshot], Sequence[Draft]], answer: PendingAnswer[Snapshot] | None = None
     ) -> CommittedChange:
-        """Store the events that `decide` returns."""
+        """Store the events that `decide` returns; the start of a run gets the sandbox level that applies."""
         sandbox = self._services.sandbox
 
         def in_sandbox(snapshot: Snapshot) -> Change:

@@ -62,7 +62,7 @@ class WorktreeTrash:
         return sorted(matching, key=lambda each: each.removed_at, reverse=True)
 
     def get(self, repo_id: str, name: str, id: str | None = None) -> TrashedWorktree:
-        """Return the worktree with this id, or the latest one with this name, unless it has expired."""
+        """Return the worktree with this id, or the latest one with this name; or raise NotFound."""
         for trashed in self.list(repo_id):
             if trashed.name == name and id in (None, trashed.id) and trashed.expires_at > clock.now_ms():
                 return trashed
@@ -192,7 +192,7 @@ def _read(path: Path) -> TrashedWorktree | None:
 async def _move_both(tree: tuple[Path, Path], admin: tuple[Path, Path], id: str) -> None:
     """Move the work tree and git's own directory, both or none. The work tree may be missing.
 
-    The renamed originals are deleted at the end, when a cancellation does no harm any more.
+    A directory that had to be copied leaves its renamed original, which is deleted at the end.
     """
     has_tree = _exists(tree[0])
     if has_tree:

@@ -377,7 +377,7 @@ def translate_keeper_error(error: BaseException) -> BullpenError:
 
 
 def _signal_name(number: int | None) -> str | None:
-    """Return the name of a signal number, such as SIGTERM."""
+    """Return the name of a signal number, such as SIGTERM; None for no signal."""
     if not number:
         return None
     try:

@@ -59,7 +59,7 @@ export function sharedSession(hash: string): { sessionId: string; token: string 
   return sessionId && token ? { sessionId, token } : undefined
 }
 
-/** Return the one-time login code of an address, as `bullpen serve` prints it. */
+/** Return the one-time login code in the hash of an address that `bullpen serve` printed, or undefined. */
 export function loginCode(hash: string): string | undefined {
   return /^#code=(.+)$/.exec(hash)?.[1]
 }

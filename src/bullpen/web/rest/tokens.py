@@ -14,7 +14,7 @@ from ..context import ContextDep, context_of
 from ..derived_secrets import SecretKind, new_seed
 from ..scopes import Scope, allow
 from .answers import IdempotentDep, completed_by, json_answer, split_seed
-from .shapes import NewTokenAnswerShape, NewTokenShape, RotatedShape, TokensShape
+from .shapes import NewTokenAnswerShape, NewTokenShape, RotatedTokenShape, TokensShape
 
 router = APIRouter(prefix="/api/tokens", tags=["tokens"])
 ADMIN = Depends(allow(Scope.ADMIN))
@@ -52,7 +52,7 @@ async def add(
     return complete_token(request, 201, stored)
 
 
-@router.post("/rotate", response_model=RotatedShape, dependencies=[ADMIN, SHOWN_ONCE])
+@router.post("/rotate", response_model=RotatedTokenShape, dependencies=[ADMIN, SHOWN_ONCE])
 async def rotate(request: Request, context: ContextDep, idempotent: IdempotentDep) -> Response:
     """Replace the owner's token. The old one is refused at once, and its sockets are closed."""
     stored = {"seed": new_seed()}

@@ -18,7 +18,7 @@ export interface NewTokenAnswer {
   token: string
 }
 
-export interface Rotated {
+export interface RotatedToken {
   token: string
 }
 
