@@ -1,6 +1,7 @@
 """What the sandbox refuses to an agent is in the inbox, until a user allows it or refuses it for good."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +114,15 @@ async def test_bullpens_files_and_credentials_are_never_offered_nor_read(
         await client.server.call("PUT", "/api/sandbox/grants", 200, json=everything)
     error = await client.wait_for_event("error")
     assert "outside the workspace" in error["data"]["message"]
+
+
+async def test_a_path_that_cannot_be_shown_exactly_is_not_offered(client: SessionClient) -> None:
+    for number, target in enumerate((b"/srv/\xff", "/srv/a\u202eb".encode(), b"/srv/a\nb")):
+        link = client.server.workspace / f"shop/link{number}"
+        os.symlink(target, os.fsencode(link))
+        assert await read(client, link) == "error"
+    assert await refused(client) == []
+    assert (await client.run_turn("[[chunk alive]]"))["data"]["stopReason"] == "end_turn"
 
 
 async def test_a_refusal_stays_refused_after_the_user_has_decided_so(

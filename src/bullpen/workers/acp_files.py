@@ -71,7 +71,7 @@ def _facts_of(error: BullpenError, task: AgentTask, worker: Worker, files: Agent
     if not isinstance(error, Forbidden):
         return []
     path = files.grantable(str(task.params.get("path")))
-    if path is None or len(path) > MAX_TARGET_LENGTH:
+    if path is None or len(path) > MAX_TARGET_LENGTH or not path.isprintable():  # it could look like another
         return [Error(message=f"the agent was refused a file: {error}")]
     kind: GrantKind = "read" if task.method == "fs/read_text_file" else "write"
     return [SandboxRefusal(kind=kind, target=path, program=worker.name)]
