@@ -23,12 +23,14 @@ from .cli.link import opens_elsewhere, print_qr_code
 from .config import Config, config_file
 from .domain.addresses import is_loopback
 from .domain.errors import Invalid, Unavailable
+from .domain.sandbox import DEFAULT_LEVEL
 from .git.command import CONFINEMENT
 from .git.overlays import OVERLAYS
 from .intervals import intervals
 from .sandbox.command import MECHANISMS
 from .sandbox.git_calls import GitSandbox
 from .sandbox.grants import SandboxGrants
+from .sandbox.mechanism import describe_mechanism
 from .sandbox.roots import WorkspaceRoots
 from .server_path import SERVER_PATH
 from .sessions.agent_console import find_saved_sessions
@@ -235,22 +237,18 @@ async def _get_ready(context: WebContext, open_browser: bool) -> None:
     url = await _login_url(context)
     _print_url(url)
     await _offer_import(context)
-    await _report_sandbox()
+    await _report_sandbox(context.config)
     log.info("ready", url=context.public_url, pid=os.getpid())
     context.sessions.run_in_background(context.sessions.services.warm_up, "warm-up")
     if open_browser and "SSH_CONNECTION" not in os.environ:
         await asyncio.to_thread(webbrowser.open, url)
 
 
-async def _report_sandbox() -> None:
-    """Log what enforces the sandbox of agents, and what to do if that is weak or missing."""
+async def _report_sandbox(config: Config) -> None:
+    """Log in one line which sandbox agents have, as a warning if this machine could have a better one."""
     found = await MECHANISMS.find()
-    if found.name == "bubblewrap":
-        log.info("agents run in a sandbox", mechanism=found.name)
-    else:
-        log.warning(
-            "the sandbox is not complete", mechanism=found.name, why=found.problem, advice=found.advice
-        )
+    report = log.info if found.name == "bubblewrap" else log.warning
+    report(describe_mechanism(found, config.sandbox or DEFAULT_LEVEL))
 
 
 def _write_address(context: WebContext) -> None:

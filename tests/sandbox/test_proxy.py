@@ -12,7 +12,15 @@ from typing import Any
 import psutil
 import pytest
 
-from bullpen.sandbox.proxy import SOCKET_NAME, BadProxyRequest, SandboxProxy, allows, is_local, parse_request
+from bullpen.sandbox.proxy import (
+    SOCKET_NAME,
+    BadProxyRequest,
+    ProxyRequest,
+    SandboxProxy,
+    allows,
+    is_local,
+    parse_request,
+)
 from support.server import Server
 from support.session_client import SessionClient, define_scripted
 
@@ -105,7 +113,12 @@ async def test_a_sealed_agent_reaches_only_allowed_hosts_and_refusals_are_record
         client = await SessionClient.begin(server, sandbox="sealed")
         assert (await fetch(client, "http://elsewhere.invalid/"))["exitCode"] == 22
         refused = await client.wait_for_event("sandbox_refusal")
-        assert refused["data"] == {"host": "elsewhere.invalid:80", "program": "curl"}
+        assert refused["data"] == {
+            "kind": "host",
+            "target": "elsewhere.invalid",
+            "program": "curl",
+            "canBeAllowed": True,
+        }
         assert refused["role"].startswith("curl")
 
         url, host = f"http://127.0.0.1:{port}/", f"127.0.0.1:{port}"
@@ -122,17 +135,17 @@ async def test_a_sealed_agent_reaches_only_allowed_hosts_and_refusals_are_record
 
 
 async def test_a_name_that_leads_to_this_machine_is_refused(tmp_path: Path) -> None:
-    refused: list[str] = []
+    refused: list[tuple[str, str, bool]] = []
 
-    async def report(host: str, program: str) -> None:
-        refused.append(f"{host} {program}")
+    async def report(request: ProxyRequest, can_be_allowed: bool) -> None:
+        refused.append((request.host, request.program, can_be_allowed))
 
     async with page_server() as port, SandboxProxy(lambda: [f"localhost:{port}"], report).listen(tmp_path):
         reader, writer = await asyncio.open_unix_connection(str(tmp_path / SOCKET_NAME))
         writer.write(f"x\nGET http://localhost:{port}/ HTTP/1.1\r\n\r\n".encode())
         assert (await reader.read()).startswith(b"HTTP/1.1 403")
         writer.close()
-    assert refused == [f"localhost:{port} x"]
+    assert refused == [("localhost", "x", False)]
 
 
 async def test_a_path_can_be_allowed_and_bullpens_own_cannot(server: Server, tmp_path: Path) -> None:

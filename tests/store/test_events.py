@@ -32,7 +32,7 @@ from support.sample_events import (
     worker_spawning,
 )
 
-SNAPSHOT_SCHEMA = (17, "ee6ea1a62b9a83c7")
+SNAPSHOT_SCHEMA = (18, "c3a12d25a3b1f9b2")
 
 
 def line(

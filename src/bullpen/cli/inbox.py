@@ -26,6 +26,7 @@ _ADVICE = {  # by kind of item: a label and the command
     "permission": ("allow or refuse:", "bullpen inbox --allow ID, or --deny ID"),
     "question": ("answer it with:", "bullpen answer SESSION"),
     "asking": ("answer it there:", "bullpen attach SESSION"),
+    "refused": ("allow it with:", "bullpen sandbox allow HOST, or allow PATH; else --seen ID"),
     "failed": ("take off the list:", "bullpen inbox --seen ID"),
     "finished": ("take off the list:", "bullpen inbox --seen ID"),
 }

@@ -372,6 +372,18 @@ class GrantedAccessList(ServerShape, frozen=True, kw_only=True):
     grants: list[GrantedAccess]
 
 
+class RunSandboxAccess(ServerShape, frozen=True, kw_only=True):
+    """What a run may read, write and reach; everything that is not listed is readable."""
+
+    level: str
+    writable: list[str] = []
+    protected: list[str] = []
+    readable: list[str] = []
+    hidden: list[str] = []
+    has_network: bool = True
+    hosts: list[str] = []
+
+
 class MachineSandbox(ServerShape, frozen=True, kw_only=True):
     """What runs the sandbox on the machine of the server, and the levels without a choice."""
 
@@ -379,6 +391,7 @@ class MachineSandbox(ServerShape, frozen=True, kw_only=True):
     levels: list[str]
     agents: str
     terminals: str
+    summary: str = ""
     problem: str = ""
     advice: str = ""
     gaps: list[str] = []

@@ -45,7 +45,7 @@ def _question(snapshot: Snapshot) -> Attention | None:
     asking = next((worker for worker in _alive(snapshot) if worker.activity is Activity.ASKING), None)
     if asking is None:
         return None
-    items = open_items(snapshot)
+    items = [item for item in open_items(snapshot) if item.needs_input]
     why = " · ".join(item.text for item in items) or asking.activity_why
     return Attention(Need.ASKING, why, min((item.since for item in items), default=asking.activity_since))
 

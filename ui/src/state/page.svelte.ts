@@ -221,9 +221,9 @@ export class Page {
     }
   }
 
-  /** Tell the server once that the user saw an item; after a failure the next call tells it again. */
+  /** Tell the server once that the user saw an item; after a failure the next call tells it again. Refusals wait for a decision. */
   #markItemSeen(item: InboxItem): void {
-    if (item.seq === null || this.#seenItems.has(item.id)) return
+    if (item.seq === null || item.refused || this.#seenItems.has(item.id)) return
     this.#seenItems.add(item.id)
     rest.markSeen(item.sessionId, item.seq).catch(() => this.#seenItems.delete(item.id)) // sent again by the next `markShownSeen`
   }

@@ -1,5 +1,5 @@
 /** Parse and format the route of the page, which is the fragment of its address. */
-export const SECTIONS = ['appearance', 'keys', 'notifications', 'agents', 'rules', 'repositories', 'worktrees', 'shares', 'devices', 'tokens', 'transfer'] as const
+export const SECTIONS = ['appearance', 'keys', 'notifications', 'agents', 'rules', 'sandbox', 'repositories', 'worktrees', 'shares', 'devices', 'tokens', 'transfer'] as const
 export type Section = (typeof SECTIONS)[number]
 
 export type Route =

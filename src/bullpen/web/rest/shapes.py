@@ -341,6 +341,7 @@ class NewTokenAnswerShape(TokenShape):
 
 class TokensShape(Shape):
     tokens: list[TokenShape]
+    current: str | None
 
 
 class RotatedTokenShape(Shape):

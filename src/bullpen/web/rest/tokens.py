@@ -30,9 +30,12 @@ SHOWN_ONCE = Depends(completed_by(complete_token))
 
 
 @router.get("", response_model=TokensShape, dependencies=[ADMIN])
-async def list_tokens(context: ContextDep) -> Response:
-    """Return all tokens and devices, without their secrets."""
-    return json_answer({"tokens": [token_json(token) for token in context.credentials.tokens()]})
+async def list_tokens(request: Request, context: ContextDep) -> Response:
+    """Return all tokens and devices, without their secrets, and which of them made this request."""
+    tokens = [token_json(token) for token in context.credentials.tokens()]
+    caller = request.scope["principal"].id
+    current = next((token["id"] for token in tokens if token["id"] == caller), None)
+    return json_answer({"tokens": tokens, "current": current})
 
 
 @router.post("", status_code=201, response_model=NewTokenAnswerShape, dependencies=[ADMIN, SHOWN_ONCE])

@@ -52,4 +52,5 @@ export interface Token {
 
 export interface Tokens {
   tokens: Token[]
+  current: string | null
 }
