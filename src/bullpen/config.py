@@ -104,15 +104,17 @@ def _home(env: Mapping[str, str]) -> str:
 
 
 # Directories below a home that package managers and builds write.
+# Caches of packages and builds. Shells and tools also run files of ~/.cache, ~/.gradle and ~/.m2, so
+# these are not writable as a whole.
 _CACHES = (
-    ".cache",
-    ".npm",
-    ".cargo/registry",
-    ".cargo/git",
-    ".gradle",
-    ".m2",
-    "go/pkg",
-    ".bun/install/cache",
+    *(
+        f".cache/{name}"
+        for name in ("bazel", "ccache", "composer", "deno", "go-build", "huggingface", "mypy")
+    ),
+    *(f".cache/{name}" for name in ("ms-playwright", "node-gyp", "pip", "pnpm", "puppeteer", "pypoetry")),
+    *(f".cache/{name}" for name in ("sccache", "torch", "uv", "yarn", "Cypress", "electron")),
+    *(".npm", ".cargo/registry", ".cargo/git", ".gradle/caches", ".gradle/wrapper", ".m2/repository"),
+    *("go/pkg", ".bun/install/cache"),
 )
 
 
@@ -328,7 +330,7 @@ OPTIONS = (
         "BULLPEN_SANDBOX_CACHES",
         _default_caches,
         parse_paths,
-        "directories, separated by colons, that sandboxed runs may write beside their workspace",
+        "directories, separated by colons, that sandboxed runs share with your own tools",
     ),
     SettingDefinition(
         "sandbox_hosts",

@@ -24,12 +24,15 @@ from .config import Config, config_file
 from .domain.addresses import is_loopback
 from .domain.errors import Invalid, Unavailable
 from .domain.sandbox import DEFAULT_LEVEL
+from .git.command import CONFINEMENT
 from .git.overlays import OVERLAYS
 from .intervals import intervals
 from .sandbox.command import MECHANISMS
+from .sandbox.git_calls import GitSandbox
 from .sandbox.grants import SandboxGrants
 from .sandbox.mechanism import describe_mechanism
 from .sandbox.roots import WorkspaceRoots
+from .server_path import SERVER_PATH
 from .sessions.agent_console import find_saved_sessions
 from .sessions.clones import RepositoryClones
 from .sessions.inbox import LiveInbox
@@ -182,7 +185,9 @@ async def _open_context(
         repositories = await records.repository_settings()
         roots = WorkspaceRoots(config, records, repositories)
         await roots.load()
+        SERVER_PATH.writable = lambda: (*map(str, roots.directories()), *map(str, config.sandbox_caches))
         services = WorkerServices(config, store, children, screens, agents, roots, worker_keys.environment)
+        CONFINEMENT.wrap = GitSandbox(config, services.sandbox.planner.machine_paths).wrap
         services.repositories = repositories
         services.sandbox.grants = grants = SandboxGrants(records, roots.protected)
         await grants.load()

@@ -25,6 +25,8 @@ from bullpen.git.worktrees import (
 )
 from support.repositories import ENVIRONMENT, Repo
 
+pytestmark = pytest.mark.usefixtures("confined")  # as in a server
+
 REFTABLE = subprocess.run(
     ["git", "init", "-q", "--ref-format=reftable", "/dev/null/x"], capture_output=True, text=True, check=False
 )

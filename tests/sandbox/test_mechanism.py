@@ -91,7 +91,10 @@ def test_landlock_refuses_a_sealed_run() -> None:
 
 
 async def test_an_open_run_is_not_wrapped() -> None:
-    assert await sandboxed_command(OPEN, ["true"], {}, "/") == ["true"]
+    assert await sandboxed_command(OPEN, ["true"], {"LD_PRELOAD": "x"}, "/") == (
+        ["true"],
+        {"LD_PRELOAD": "x"},
+    )
 
 
 async def test_the_start_says_in_one_line_which_sandbox_agents_have(server: Server, programs: Path) -> None:

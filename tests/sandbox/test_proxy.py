@@ -3,11 +3,13 @@
 import asyncio
 import json
 import shlex
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from bullpen.sandbox.proxy import (
@@ -47,10 +49,21 @@ def test_a_host_is_allowed_by_its_name_and_port(
     assert allows(allowed, host, port) is result
 
 
-@pytest.mark.parametrize("address", ["127.0.0.1", "::1", "169.254.169.254", "fe80::1%eth0", "0.0.0.0"])
+@pytest.mark.parametrize(
+    "address", ["127.0.0.1", "::1", "169.254.169.254", "fe80::1%eth0", "0.0.0.0", "::ffff:127.0.0.1"]
+)
 def test_a_name_must_not_lead_to_this_machine(address: str) -> None:
     assert is_local(address)
     assert not is_local("192.0.2.1")
+
+
+def test_every_address_of_an_interface_belongs_to_this_machine() -> None:
+    families = (socket.AF_INET, socket.AF_INET6)
+    found = [
+        each.address for all in psutil.net_if_addrs().values() for each in all if each.family in families
+    ]
+    assert "127.0.0.1" in found
+    assert [address for address in found if not is_local(address)] == []
 
 
 def test_a_request_names_its_program_and_host() -> None:
@@ -154,5 +167,15 @@ async def test_a_path_can_be_allowed_and_bullpens_own_cannot(server: Server, tmp
         return code
 
     assert await exit_code() == 1
-    await server.call("PUT", "/api/sandbox/grants", 200, json={"kind": "read", "target": str(shared)})
+    granted = {"kind": "read", "target": str(shared)}
+    await server.call("PUT", "/api/sandbox/grants", 200, json=granted)
     assert await exit_code() == 0
+    around = {"kind": "write", "target": str(server.home.parent)}
+    assert "contains files" in (await server.call("PUT", "/api/sandbox/grants", 403, json=around))["message"]
+
+    # A run that may write around a granted path could lead it to another one, for the runs after it.
+    shared.rename(tmp_path / "other")
+    shared.symlink_to(tmp_path / "other")
+    assert await exit_code() == 1
+    added = await server.call("PUT", "/api/sandbox/grants", 200, json=granted)
+    assert added["target"] == str(tmp_path / "other")

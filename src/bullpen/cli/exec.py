@@ -65,7 +65,8 @@ async def _print_output(client: Client, worker: Worker) -> ExitFrame:
     Ctrl-C ends the program, the second time by force.
     """
     loop, interrupted = asyncio.get_running_loop(), asyncio.Event()
-    converter = OutputFilter() if sys.stdout.isatty() else PlainTextConverter(colours=False)
+    shown = OutputFilter() if sys.stdout.isatty() else None
+    converter = shown or PlainTextConverter(colours=False)
 
     async def interrupt() -> None:
         await interrupted.wait()
@@ -86,5 +87,6 @@ async def _print_output(client: Client, worker: Worker) -> ExitFrame:
                     sys.stdout.buffer.write(converter.feed(data))
                     sys.stdout.buffer.flush()
                 case ExitFrame():
+                    sys.stdout.buffer.write(shown.restore() if shown else b"")
                     return frame
     raise AssertionError("the output of a terminal ends with its exit")

@@ -36,8 +36,9 @@ ALLOW_NAMESPACES = "this machine or container refuses user namespaces to bwrap; 
 LANDLOCK_GAPS = (
     "the configuration and the hooks of git in the workspace can be changed",
     "sockets of other programs can be reached by their path",
-    "processes of the same user are visible",
+    "processes of the same user are visible, and their terminals can be written",
     "the directory /tmp is shared",
+    "git that the server calls is not in a sandbox",
 )
 
 

@@ -56,7 +56,20 @@ def allows(allowed: Collection[str], host: str, port: int) -> bool:
 def is_local(address: str) -> bool:
     """Return whether an address belongs to this machine or its link: a name must not lead there."""
     found = ipaddress.ip_address(address.partition("%")[0])
-    return found.is_loopback or found.is_link_local or found.is_unspecified or found.is_multicast
+    if isinstance(found, ipaddress.IPv6Address) and found.ipv4_mapped:
+        found = found.ipv4_mapped
+    local = found.is_loopback or found.is_link_local or found.is_unspecified or found.is_multicast
+    return local or _is_own(str(found), socket.AF_INET if found.version == 4 else socket.AF_INET6)
+
+
+def _is_own(address: str, family: socket.AddressFamily) -> bool:
+    """Return whether an interface of this machine has the address: it is then its own way to itself."""
+    with socket.socket(family, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect((address, PORTS[0]))  # it sends nothing
+        except OSError:
+            return False
+        return bool(probe.getsockname()[0] == address)
 
 
 def parse_request(head: bytes) -> ProxyRequest:

@@ -9,8 +9,9 @@ from ..git.worktrees import Worktree
 from ..store.answers import PendingAnswer
 from ..store.records import RecordStore
 from .create import NewSession, create_session
-from .session import Session, require_agent
+from .session import Session
 from .sessions import Sessions
+from .worker_orders import require_agent
 from .worktree_making import CreatedWorktree
 from .worktree_plan import NewWorktree
 from .worktrees import RepositoryWorktrees

@@ -89,7 +89,11 @@ class QueueTitling:
                 profile = sandbox.planner.plan(level, self._log.id, directory, env, definition)
                 inside = await sandboxed_command(profile, argv, env, directory)
                 ended = await run_process(
-                    inside, env=env, cwd=directory, timeout=TIMEOUT_SECONDS, limit=MAX_OUTPUT_BYTES
+                    inside.argv,
+                    env=inside.env,
+                    cwd=directory,
+                    timeout=TIMEOUT_SECONDS,
+                    limit=MAX_OUTPUT_BYTES,
                 )
         except (TimeoutError, OSError, ValueError, Conflict) as error:
             reason = str(error) or "it took too long"

@@ -236,7 +236,7 @@ class ChildHandles:
         Earlier runs of the worker are ended first: two agents would work in one conversation. This is the
         only place where a command is wrapped for a keeper, so that older keepers can run it too.
         """
-        argv = await sandboxed_command(spec.sandbox, spec.argv, spec.env, spec.cwd)
+        command = await sandboxed_command(spec.sandbox, spec.argv, spec.env, spec.cwd)
         for earlier in self._earlier_runs(worker_id, run):
             await self.end_and_forget(earlier)
         keeper = await _translate_errors(self._keepers.accepting_keeper())
@@ -248,8 +248,8 @@ class ChildHandles:
                     worker_id,
                     run,
                     nonce=f"{worker_id}.{run}",
-                    argv=argv,
-                    env=dict(spec.env),
+                    argv=command.argv,
+                    env=command.env,
                     cwd=spec.cwd,
                     tty=spec.tty,
                     cols=spec.cols,

@@ -11,7 +11,7 @@ import structlog
 from ..config import Config
 from ..domain.agents import AgentDefinition
 from ..domain.environment import PERSONAL, inherited_environment
-from ..domain.errors import BullpenError, NotFound
+from ..domain.errors import BullpenError, Conflict, NotFound
 from ..domain.failures import describe_failure
 from ..domain.records import RepositorySettings
 from ..domain.rules import Rule
@@ -139,6 +139,12 @@ class WorkerServices:
         definition = self.agents.get(agent_id)
         self.agents.command(definition)
         return definition
+
+    def require_program(self, name: str, workspace: str, repo_id: str | None) -> None:
+        """Raise Conflict if there is no program of this name, before a worker exists that could only fail."""
+        path = {**user_environment(), **self._repository_environment(repo_id)}.get("PATH")
+        if shutil.which(os.path.join(workspace, name) if "/" in name else name, path=path) is None:
+            raise Conflict(f"cannot start {name}: there is no such program")
 
     def recording(self, worker_id: str, run: int) -> Recording:
         """Return the recording of a run, running or ended."""
