@@ -236,9 +236,10 @@ async def _get_ready(context: WebContext, open_browser: bool) -> None:
     context.sessions.run_in_background(context.recorder.run, "recorder")
     url = await _login_url(context)
     _print_url(url)
-    await _offer_import(context)
-    await _report_sandbox(context.config)
     log.info("ready", url=context.public_url, pid=os.getpid())
+    # In the background, because the server must go on if it cannot find these out now.
+    context.sessions.run_in_background(partial(_offer_import, context), "import offer")
+    context.sessions.run_in_background(partial(_report_sandbox, context.config), "sandbox report")
     context.sessions.run_in_background(context.sessions.services.warm_up, "warm-up")
     if open_browser and "SSH_CONNECTION" not in os.environ:
         await asyncio.to_thread(webbrowser.open, url)

@@ -102,7 +102,7 @@ async def test_a_server_that_is_silent_after_a_short_request_is_given_up() -> No
 
 
 async def test_a_setup_that_fails_late_runs_once_and_is_reported(client: Client, workspace: Path) -> None:
-    repo, setup_log = Repo(workspace / "site"), workspace / ".cache/setup.log"
+    repo, setup_log = Repo(workspace / "site"), workspace / ".npm/setup.log"
     setup_log.parent.mkdir()  # a cache in the home, which the command may write
     registered = await client.add_repository(str(repo.path))
     setup = f"echo once >> {setup_log}; sleep {4 * STALL_SECONDS}; exit 3"
