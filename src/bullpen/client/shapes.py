@@ -372,6 +372,14 @@ class GrantedAccessList(ServerShape, frozen=True, kw_only=True):
     grants: list[GrantedAccess]
 
 
+class SandboxLimit(ServerShape, frozen=True, kw_only=True):
+    """What all sandboxed runs of a session may use together, 0 without a limit, and what enforces it."""
+
+    name: str
+    value: int
+    enforced_by: str = ""
+
+
 class MachineSandbox(ServerShape, frozen=True, kw_only=True):
     """What runs the sandbox on the machine of the server, and the levels without a choice."""
 
@@ -382,3 +390,4 @@ class MachineSandbox(ServerShape, frozen=True, kw_only=True):
     problem: str = ""
     advice: str = ""
     gaps: list[str] = []
+    limits: list[SandboxLimit] = []
