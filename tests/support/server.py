@@ -14,6 +14,7 @@ import psutil
 import websockets
 from websockets.asyncio.client import ClientConnection, connect
 
+from bullpen.workers.children import ChildHandles
 from support.forks import Process, start_bullpen
 from support.internal_errors import find_internal_error
 from support.ports import free_port
@@ -174,8 +175,12 @@ class Server:
 
 
 def end_processes_of(home: Path) -> None:
-    """End the server and the keeper of a data directory, and the programs that the keeper still runs."""
+    """End the server and the keeper of a data directory, and the programs that the keeper still runs.
+
+    Their control groups, which the next server would remove, are removed too.
+    """
     _end(processes_of(home))
+    ChildHandles(home).limits.sweep()
 
 
 def processes_of(home: Path) -> list[int]:

@@ -8,7 +8,7 @@ from msgspec import Struct
 Excess = Literal["memory", "processes", "disk", "machine"]  # machine: its memory, not that of the session
 RunKey = TypeVar("RunKey")
 
-NEARLY = 0.9  # of the processes: below that, a run that could not start one has met another limit
+NEARLY = 0.9  # of a limit: below that, what the kernel refused to a run was not because of this limit
 _UNITS = ("KiB", "MiB", "GiB", "TiB")
 
 
@@ -23,7 +23,7 @@ class ResourceLimits(Struct, frozen=True, kw_only=True):
 NO_LIMITS = ResourceLimits()
 
 
-class RunUsage(Struct, frozen=True, kw_only=True):
+class RunUsage(Struct, frozen=True):
     """What one run uses, as far as the kernel does not limit it, and what the kernel did about it."""
 
     memory: int = 0  # bytes

@@ -15,7 +15,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from ..domain.limits import ResourceLimits, RunUsage
+from ..domain.limits import NEARLY, ResourceLimits, RunUsage
 
 NEEDED = ("memory", "pids")
 CONTROLLERS = (*NEEDED, "cpu")  # with cpu, each session gets the same share, however many processes it has
@@ -79,10 +79,7 @@ class RunGroup:
     def remove(self) -> bool:
         """Remove the group, and an empty one of its session; return False if processes are left in it."""
         directories = _distinct(self._of.values())
-        for directory in directories:
-            for each in (directory, directory.parent):
-                with suppress(OSError):
-                    each.rmdir()
+        _remove(each for directory in directories for each in (directory, directory.parent))
         return not any(directory.exists() for directory in directories)
 
     def _count_refused(self) -> int:
@@ -103,7 +100,8 @@ class RunGroup:
         session = self._of["memory"].parent
         if self._version == 2:
             return _read_field(session / "memory.events", "oom") > 0
-        return _read_number(session / "memory.failcnt") > 0
+        used, limit = (_read_number(session / f"memory.{of}_in_bytes") for of in ("max_usage", "limit"))
+        return used >= limit * NEARLY  # newer kernels do not count how often it was refused
 
     def _memory_file(self, in_v2: str, in_v1: str) -> Path:
         """Return a file of the memory controller."""
@@ -129,7 +127,7 @@ class ControlGroups:
         return next((found for base in bases if (found := cls(base, name)).can_limit()), None)
 
     def can_limit(self) -> bool:
-        """Return whether groups with limits can be made. Empty groups of earlier servers are removed."""
+        """Return whether groups with limits can be made."""
         try:
             self._make_top()
         except OSError:
@@ -142,7 +140,7 @@ class ControlGroups:
         else:
             limited = (self._of["memory"] / "memory.limit_in_bytes", self._of["pids"] / "pids.max")
             usable = all(os.access(path, os.W_OK) for path in limited)
-        self.sweep()
+        _remove(_distinct(self._of.values()))  # it is made again for the first run
         return usable
 
     def begin(self, session: str, run: str, limits: ResourceLimits) -> RunGroup:
@@ -175,11 +173,9 @@ class ControlGroups:
             return group.remove()
 
     def sweep(self) -> None:
-        """Remove all empty groups that earlier servers have left."""
+        """Remove all empty groups, which earlier servers have left."""
         for top in _distinct(self._of.values()):
-            for directory, _, _ in os.walk(top, topdown=False):
-                with suppress(OSError):
-                    os.rmdir(directory)
+            _remove(Path(directory) for directory, _, _ in os.walk(top, topdown=False))
 
     def _make_top(self) -> None:
         """Make the group that has those of the sessions."""
@@ -249,6 +245,13 @@ def find_bases(mounts: str, own: str) -> list[GroupBase]:
 def _distinct(paths: Iterable[Path]) -> list[Path]:
     """Return each path once."""
     return list(dict.fromkeys(paths))
+
+
+def _remove(directories: Iterable[Path]) -> None:
+    """Remove the groups that are empty."""
+    for directory in directories:
+        with suppress(OSError):
+            directory.rmdir()
 
 
 def _write(path: Path, value: object) -> None:

@@ -93,17 +93,18 @@ def count_tasks() -> int:
 def measure_trees(
     roots: Mapping[RunKey, int], processes: Mapping[int, RunningProcess], limits: ResourceLimits
 ) -> dict[RunKey, RunUsage]:
-    """Return what the runs of a session use, given the first process of each and all processes."""
+    """Return what the runs of a session use, given the first process of each and all processes.
+
+    The memory is 0 if it cannot be over the limit, or if the number of processes is, because measuring the
+    memory of so many takes seconds.
+    """
     trees = {key: find_tree(root, processes) for key, root in roots.items()}
+    counts = {key: sum(processes[pid].threads for pid in tree) for key, tree in trees.items()}
     resident = sum(processes[pid].resident for tree in trees.values() for pid in tree)
-    is_exact = limits.memory and resident + used_swap(read_memory()) > limits.memory
-    return {
-        key: RunUsage(
-            memory=proportional_memory(tree) if is_exact else 0,
-            processes=sum(processes[pid].threads for pid in tree),
-        )
-        for key, tree in trees.items()
-    }
+    is_near = limits.memory and resident + used_swap(read_memory()) > limits.memory
+    if is_near and not (limits.processes and sum(counts.values()) > limits.processes):
+        return {key: RunUsage(proportional_memory(tree), counts[key]) for key, tree in trees.items()}
+    return {key: RunUsage(processes=count) for key, count in counts.items()}
 
 
 def end_tree(root: int) -> None:

@@ -96,6 +96,11 @@ class RunLimits:
         """Have the group of a run removed that has ended."""
         self._ended.add(group)
 
+    def sweep(self) -> None:
+        """Remove the groups of runs that ended while no server ran."""
+        if self._groups is not None:
+            self._groups.sweep()
+
     def remove_ended(self) -> None:
         """Remove the groups of runs that have ended, as far as they are empty."""
         for group in tuple(self._ended):

@@ -227,6 +227,7 @@ class ChildHandles:
                 child.group = self.limits.find(_run_name(*key))
                 if status.exit is not None:
                     self._on_exit(status.exit)
+            self.limits.sweep()
             yield self
 
     async def warm_up(self) -> None:
