@@ -38,6 +38,7 @@ OWN = {
     "sandbox/mechanism.py": "tries whether bubblewrap works",
     "sandbox/probe_stage.py": "a process that the probes try to reach",
     "sandbox/probes.py": "the probes, at each level",
+    "sessions/disk_watch.py": "a script that reads the sizes of files",
     "sessions/notifiers.py": "the notification command of the owner's settings",
     "sessions/trash.py": "cp, to move a worktree to another disk",
 }

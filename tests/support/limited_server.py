@@ -42,10 +42,10 @@ async def start_limited(server: Server, enforced_by: str) -> None:
     assert by_groups == (enforced_by == "groups" and HAS_GROUPS), found
 
 
-async def offend(server: Server, session_id: str, what: str) -> str:
+async def offend(server: Server, session_id: str, what: str, role: str = "offender") -> str:
     """Start a sandboxed program in a session that uses too much of something; return the id of its worker."""
     command = [sys.executable, str(OFFENDER), what]
-    body = {"type": "terminal", "command": command, "sandbox": "workspace", "role": what}
+    body = {"type": "terminal", "command": command, "sandbox": "workspace", "role": role}
     worker = await server.call("POST", f"/api/sessions/{session_id}/workers", 201, json=body)
     return str(worker["id"])
 

@@ -1,4 +1,7 @@
-"""Use too much of one thing, as far as the machine stays safe: `offender.py processes|memory|disk`."""
+"""Use too much of one thing, as far as the machine stays safe: processes, memory or disk.
+
+The argument `nothing` is for comparisons.
+"""
 
 import os
 import sys
@@ -6,6 +9,7 @@ import time
 from contextlib import suppress
 
 SECONDS = 15.0
+REST_SECONDS = 1.0
 DOUBLINGS = 9  # 512 processes
 MEMORY_BYTES = DISK_BYTES = 1 << 30
 PIECE = 1 << 20
@@ -32,6 +36,10 @@ def fill() -> None:
         spin()
 
 
+def rest() -> None:
+    time.sleep(REST_SECONDS)
+
+
 def spin() -> None:
     end = time.monotonic() + SECONDS
     while time.monotonic() < end:
@@ -39,4 +47,4 @@ def spin() -> None:
 
 
 if __name__ == "__main__":
-    {"processes": bomb, "memory": hog, "disk": fill}[sys.argv[1]]()
+    {"processes": bomb, "memory": hog, "disk": fill, "nothing": rest}[sys.argv[1]]()

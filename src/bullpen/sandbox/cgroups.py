@@ -19,7 +19,8 @@ from ..domain.limits import NEARLY, ResourceLimits, RunUsage
 
 NEEDED = ("memory", "pids")
 CONTROLLERS = (*NEEDED, "cpu")  # with cpu, each session gets the same share, however many processes it has
-SHARES_OF_A_PROCESS = 1024  # of cpu.shares in v1
+# All sandboxed runs together weigh a quarter of the server, which has to answer whatever they do.
+WEIGHTS = (("cpu.weight", 25), ("cpu.shares", 256))  # in v2, in v1
 END_SECONDS = 5.0  # for the processes of a group to end
 POLL_SECONDS = 0.01
 
@@ -179,15 +180,12 @@ class ControlGroups:
 
     def _make_top(self) -> None:
         """Make the group that has those of the sessions."""
-        for controller, path in self._of.items():
+        for path in _distinct(self._of.values()):
             self._pass_on(path.parent)
-            if not path.is_dir():
-                path.mkdir()
-                if (
-                    controller == "cpu" and self.version == 1
-                ):  # one process of the server weighs as much as these
-                    _write(path / "cpu.shares", SHARES_OF_A_PROCESS * (os.cpu_count() or 1))
-                _write(path / "memory.use_hierarchy", 1)  # the only way in newer kernels
+            path.mkdir(exist_ok=True)
+            for name, weight in WEIGHTS:
+                _write(path / name, weight)
+            _write(path / "memory.use_hierarchy", 1)  # of v1; newer kernels know nothing else
             self._pass_on(path)
 
     def _pass_on(self, directory: Path) -> None:

@@ -29,7 +29,6 @@ log = structlog.get_logger()
 
 STEPS = 16  # the limit is exceeded by at most this part before the files are measured again
 MEASURE_SECONDS = 600.0
-PAUSES = 10  # times the duration of a measurement until the next one of this session
 
 
 class DiskGate:
@@ -92,7 +91,7 @@ class DiskWatch:
             directories, session.snapshot.created_at, [pid for tree in pids for pid in tree]
         )
         now = clock.monotonic()
-        self._pauses[session.id] = now + (now - began) * PAUSES
+        self._pauses[session.id] = now + (now - began)  # at most half of the time is spent on measuring
         if size is not None and gate.is_over(size):
             written = await asyncio.to_thread(lambda: list(map(written_bytes, pids)))
             offender = max(zip(written, children, strict=True), key=lambda each: each[0])[1]

@@ -153,7 +153,8 @@ class ChildHandle:
         end_tree(self.pid)
         if self.group is not None:
             self.group.end()
-        end_marked(self._home_id, [(self.worker_id, self.run)])
+        else:
+            end_marked(self._home_id, [(self.worker_id, self.run)])
 
     async def _terminate_or_kill(self, timeout: float) -> ChildEnd:
         """Ask the child to end, kill it after the timeout, and end its descendants."""
