@@ -16,17 +16,21 @@ import time
 from pathlib import Path
 
 from bullpen import config
+from bullpen.domain.limits import ResourceLimits
+from bullpen.sandbox.cgroups import ControlGroups
 from bullpen.sandbox.command import command_for
 from bullpen.sandbox.git_paths import git_paths
 from bullpen.sandbox.machine import machine_paths
 from bullpen.sandbox.mechanism import find_mechanism
 from bullpen.sandbox.profile import RunPaths, plan_profile
+from bullpen.sandbox.run_limits import RunLimits
 
 MAX_START_SECONDS = 0.025  # that the sandbox may add at the median
 ROUNDS, QUICK_ROUNDS = 60, 5
 FLOOD = "head -c 67108864 /dev/zero | tr '\\0' x | fold -w 80"
 QUICK_FLOOD = FLOOD.replace("67108864", "65536")
 READ_BYTES = 1 << 16
+LIMITS = ResourceLimits(memory=1 << 30, processes=1000)
 
 
 def main() -> int:
@@ -43,6 +47,7 @@ def main() -> int:
         starts = [(start(["true"]), start(sandbox.command(["true"]))) for _ in range(rounds)]
         flood = ["sh", "-c", QUICK_FLOOD if options.quick else FLOOD]
         floods = [(drain(flood), drain(sandbox.command(flood))) for _ in range(3)]
+        sandbox.close()
     added = statistics.median(inside - outside for outside, inside in starts)
     outside, inside = (statistics.median(times) for times in zip(*starts, strict=True))
     ratio = statistics.median(direct / sandboxed for direct, sandboxed in floods)
@@ -66,9 +71,19 @@ class Sandbox:
         self._profile = plan_profile(
             "workspace", machine, RunPaths(workspace=self._workspace, git=git_paths(workspace))
         )
+        self._groups = ControlGroups.find(f"bullpen-bench-{os.getpid()}")
+        self._limits = RunLimits(LIMITS, self._groups)
 
     def command(self, argv: list[str]) -> list[str]:
-        return command_for(self._mechanism, self._profile, argv, self._workspace)
+        """Return the command in the sandbox, which first joins a new control group if there are any."""
+        group = self._groups.begin("bench", str(time.monotonic_ns()), LIMITS) if self._groups else None
+        inside = command_for(self._mechanism, self._profile, argv, self._workspace)
+        return self._limits.command(self._profile, inside, os.environ, group)
+
+    def close(self) -> None:
+        """Remove the control groups."""
+        if self._groups:
+            self._groups.sweep()
 
 
 def start(argv: list[str]) -> float:

@@ -37,8 +37,7 @@ async def test_offenders_are_ended_while_the_server_answers_and_turns_of_other_s
         for _ in range(ROUNDS):  # in turns, since other programs of the machine work too
             await run_all(server, session["id"], ["nothing"] * len(REASONS), quiet)
             ended = await run_all(server, session["id"], list(REASONS), loud)
-            assert {each["state"] for each in ended} == {"failed"}
-            assert all(each["error"] in REASONS.values() for each in ended), ended
+            assert all(each["error"] in REASONS.values() for each in ended), [each["error"] for each in ended]
             offenders += ended
     before, beside = p99(quiet), p99(loud)
     print(

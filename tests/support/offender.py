@@ -8,7 +8,7 @@ import sys
 import time
 from contextlib import suppress
 
-SECONDS = 15.0
+SECONDS = 25.0
 REST_SECONDS = 1.0
 DOUBLINGS = 9  # 512 processes
 MEMORY_BYTES = DISK_BYTES = 1 << 30

@@ -19,8 +19,6 @@ from ..domain.limits import NEARLY, ResourceLimits, RunUsage
 
 NEEDED = ("memory", "pids")
 CONTROLLERS = (*NEEDED, "cpu")  # with cpu, each session gets the same share, however many processes it has
-# All sandboxed runs together weigh a quarter of the server, which has to answer whatever they do.
-WEIGHTS = (("cpu.weight", 25), ("cpu.shares", 256))  # in v2, in v1
 END_SECONDS = 5.0  # for the processes of a group to end
 POLL_SECONDS = 0.01
 
@@ -183,8 +181,6 @@ class ControlGroups:
         for path in _distinct(self._of.values()):
             self._pass_on(path.parent)
             path.mkdir(exist_ok=True)
-            for name, weight in WEIGHTS:
-                _write(path / name, weight)
             _write(path / "memory.use_hierarchy", 1)  # of v1; newer kernels know nothing else
             self._pass_on(path)
 

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -11,6 +12,8 @@ from msgspec import Struct
 from ..domain.limits import ResourceLimits, RunKey, RunUsage
 from .processes import first_processes
 
+MEASURE_SECONDS = 0.2
+MANY = 0.5  # of the processes that a session may have
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -43,15 +46,15 @@ def find_tree(root: int, processes: Mapping[int, RunningProcess]) -> list[int]:
     return tree
 
 
-def proportional_memory(pids: Iterable[int]) -> int:
-    """Return the memory of processes with their swap; what several share is counted once. This is slow."""
-    total = 0
-    for pid in pids:
-        with suppress(OSError):
-            for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
-                if line.startswith(("Pss:", "SwapPss:")):
-                    total += int(line.split()[1]) << 10
-    return total
+def proportional_memory(pid: int) -> int:
+    """Return the memory of a process with its swap; what several processes share is divided among them.
+
+    This is slow, and waits for a process that is just forking, which many others may delay.
+    """
+    with suppress(OSError):
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+        return sum(int(line.split()[1]) << 10 for line in lines if line.startswith(("Pss:", "SwapPss:")))
+    return 0
 
 
 def written_bytes(pids: Iterable[int]) -> int:
@@ -95,16 +98,23 @@ def measure_trees(
 ) -> dict[RunKey, RunUsage]:
     """Return what the runs of a session use, given the first process of each and all processes.
 
-    The memory is 0 if it cannot be over the limit, or if the number of processes is, because measuring the
-    memory of so many takes seconds.
+    The memory is 0 if it cannot be over the limit. Else it is that of the largest processes, as many as are
+    measured in a short time. With many processes it is not measured: those of a fork bomb would delay it.
     """
     trees = {key: find_tree(root, processes) for key, root in roots.items()}
     counts = {key: sum(processes[pid].threads for pid in tree) for key, tree in trees.items()}
-    resident = sum(processes[pid].resident for tree in trees.values() for pid in tree)
-    is_near = limits.memory and resident + used_swap(read_memory()) > limits.memory
-    if is_near and not (limits.processes and sum(counts.values()) > limits.processes):
-        return {key: RunUsage(proportional_memory(tree), counts[key]) for key, tree in trees.items()}
-    return {key: RunUsage(processes=count) for key, count in counts.items()}
+    memory = dict.fromkeys(roots, 0)
+    by_size = sorted(
+        ((processes[pid].resident, pid, key) for key, tree in trees.items() for pid in tree), reverse=True
+    )
+    is_near = limits.memory and sum(each[0] for each in by_size) + used_swap(read_memory()) > limits.memory
+    if is_near and not (limits.processes and sum(counts.values()) > limits.processes * MANY):
+        deadline = time.monotonic() + MEASURE_SECONDS
+        for _, pid, key in by_size:
+            memory[key] += proportional_memory(pid)
+            if sum(memory.values()) > limits.memory or time.monotonic() > deadline:
+                break
+    return {key: RunUsage(memory[key], counts[key]) for key in roots}
 
 
 def end_tree(root: int) -> None:
