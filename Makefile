@@ -4,7 +4,7 @@ PYTHON ?= python3
 ARGS ?=
 MAKEFLAGS += --jobs=3 --no-print-directory
 
-# Whatever the shell says: the tests start a thousand processes, and each would compile all of its modules again.
+# Also if the shell sets it: the tests start a thousand processes, and each would compile all of its modules again.
 export PYTHONDONTWRITEBYTECODE :=
 
 BIN := .venv/bin
@@ -110,13 +110,10 @@ ui-test: tools
 	$(NPM) run --silent test
 
 # More processes than two cores, since most tests wait. One test at a time to each: the long ones (kills, browsers)
-# then never wait in one queue. Tests that fail (exit code 1) are run once more, alone: docs/decisions/0025.
+# then never wait in one queue.
 pytest: tools $(MCP_PREVIOUS)
 	@scripts/test-tools
-	$(BIN)/pytest -n 4 --dist loadgroup --maxschedchunk 1 $(ARGS) || { \
-		test $$? -eq 1 \
-		&& echo 'Bullpen: the tests that failed are run once more, alone. One that passes now has a race: fix it.' \
-		&& $(BIN)/pytest --last-failed --last-failed-no-failures none --maxfail 3 $(ARGS); }
+	$(BIN)/pytest -n 4 --dist loadgroup --maxschedchunk 1 $(ARGS)
 
 # At the same time, for the same reason.
 test: check ui-test pytest

@@ -22,8 +22,8 @@ OURS = "Bullpen"
 ROUNDS, QUICK = 41, 5
 
 ROWS = [
-    Row("help", "--help", "ms", [Target(150)]),
-    Row("ls", "ls, one session", "ms", [Target(250)]),
+    Row("help", "--help", "ms", [Target(60)]),
+    Row("ls", "ls, one session", "ms", [Target(110)]),
 ]
 EXPLAINING = [
     Row("help cpu", "CPU of --help", "ms"),

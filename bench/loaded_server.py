@@ -3,7 +3,7 @@
     .venv/bin/python bench/loaded_server.py [--quick]
 
 The server is killed and restarted, without terminals and with 200 terminals to adopt. 100,000 sessions are
-listed. A session of a million events is open_store directly after a start. A session is ended whose agent
+listed. A session of a million events is opened directly after a start. A session is ended whose agent
 ignores SIGTERM. Events are appended durably, compared with plain sqlite3 and the same batches.
 """
 

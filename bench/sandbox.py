@@ -1,4 +1,4 @@
-"""Measure what the sandbox costs: the start of a program, and the throughput of its terminal.
+"""Measure what the sandbox costs: the start of a program, the throughput of its terminal, and calls of git.
 
     .venv/bin/python bench/sandbox.py [--quick]
 
@@ -6,6 +6,7 @@ Each round runs the same program without and with the sandbox, in this order.
 """
 
 import argparse
+import asyncio
 import os
 import pty
 import statistics
@@ -13,12 +14,18 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from bullpen import config
 from bullpen.domain.limits import ResourceLimits
+from bullpen.git.changes import read_status
+from bullpen.git.command import CONFINEMENT
+from bullpen.git.diff import read_diff
+from bullpen.git.git_directories import GitDirectories
 from bullpen.sandbox.cgroups import ControlGroups
 from bullpen.sandbox.command import command_for
+from bullpen.sandbox.git_calls import GitSandbox
 from bullpen.sandbox.git_paths import git_paths
 from bullpen.sandbox.machine import machine_paths
 from bullpen.sandbox.mechanism import find_mechanism
@@ -47,6 +54,10 @@ def main() -> int:
         starts = [(start(["true"]), start(sandbox.command(["true"]))) for _ in range(rounds)]
         flood = ["sh", "-c", QUICK_FLOOD if options.quick else FLOOD]
         floods = [(drain(flood), drain(sandbox.command(flood))) for _ in range(3)]
+        calls = {
+            name: [asyncio.run(time_git(read, workspace, sandbox)) for _ in range(rounds)]
+            for name, read in (("status", read_status), ("diff", read_diff))
+        }
         sandbox.close()
     added = statistics.median(inside - outside for outside, inside in starts)
     outside, inside = (statistics.median(times) for times in zip(*starts, strict=True))
@@ -57,6 +68,12 @@ def main() -> int:
         f"| {added * 1000:.1f} ms, target {MAX_START_SECONDS * 1000:.0f} ms |"
     )
     print(f"| throughput of a terminal, median of 3 | 1 | {ratio:.2f} | |")
+    for name, times in calls.items():
+        outside, inside = (statistics.median(each) * 1000 for each in zip(*times, strict=True))
+        print(
+            f"| git {name} by the server, median of {rounds} | {outside:.1f} ms | {inside:.1f} ms "
+            f"| {inside - outside:.1f} ms |"
+        )
     return 0 if options.quick or added <= MAX_START_SECONDS else 1
 
 
@@ -68,6 +85,7 @@ class Sandbox:
         self._mechanism = find_mechanism(os.environ)
         settings = config.load({"home": str(directory / "home")}, os.environ)
         machine = machine_paths(settings, [str(directory)], os.environ)
+        self.git = GitSandbox(settings, lambda _: machine)
         self._profile = plan_profile(
             "workspace", machine, RunPaths(workspace=self._workspace, git=git_paths(workspace))
         )
@@ -78,7 +96,7 @@ class Sandbox:
         """Return the command in the sandbox, which first joins a new control group if there are any."""
         group = self._groups.begin("bench", str(time.monotonic_ns()), LIMITS) if self._groups else None
         inside = command_for(self._mechanism, self._profile, argv, self._workspace)
-        return self._limits.command(self._profile, inside, os.environ, group)
+        return self._limits.command(self._profile, inside, group)
 
     def close(self) -> None:
         """Remove the control groups."""
@@ -91,6 +109,19 @@ def start(argv: list[str]) -> float:
     began = time.monotonic()
     subprocess.run(argv, check=True)
     return time.monotonic() - began
+
+
+async def time_git(
+    read: Callable[[GitDirectories], Awaitable[object]], workspace: Path, sandbox: Sandbox
+) -> tuple[float, float]:
+    """Return the seconds of the same calls of git without and with the sandbox of the server."""
+    times = []
+    for wrap in (None, sandbox.git.wrap):
+        CONFINEMENT.wrap = wrap
+        began = time.monotonic()
+        await read(GitDirectories.main(workspace / ".git", workspace))
+        times.append(time.monotonic() - began)
+    return times[0], times[1]
 
 
 def drain(argv: list[str]) -> float:

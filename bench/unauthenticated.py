@@ -55,7 +55,7 @@ def main() -> int:
     size = QUICK if parser.parse_args().quick else WHOLE
     results: Results = defaultdict(lambda: defaultdict(list))
     with Bullpen() as system:
-        measure(system, ALONE, size.requests, defaultdict(lambda: defaultdict(list)))  # warms up
+        measure(system, ALONE, size.requests, defaultdict(lambda: defaultdict(list)))  # warms the server up
         before = memory_bytes([system.server.pid])[0]
         for _ in range(size.rounds):
             measure(system, ALONE, size.requests, results)

@@ -109,6 +109,14 @@ class Views:
         await page.keyboard.press("Control+Shift+B")
         await page.get_by_role("button", name="Show all").wait_for()
 
+    async def details(self, page: Page) -> None:
+        await self.chat(page)
+        if await page.get_by_role("button", name="Show the panel").count():
+            await page.keyboard.press("Control+Shift+B")
+        await page.get_by_role("tablist", name="Panels").get_by_role("tab", name="Details").click()
+        await page.get_by_text("Enforced by").wait_for()
+        await page.get_by_role("heading", name="Sandbox of Scout").scroll_into_view_if_needed()
+
     async def preview(self, page: Page) -> None:
         await self._show(page, f"session/{self._example.web}")
         await page.get_by_role("button", name=re.compile("the panel$")).wait_for()
@@ -132,6 +140,10 @@ class Views:
 
     async def keys(self, page: Page) -> None:
         await self._settings(page, "Keys")
+
+    async def sandbox(self, page: Page) -> None:
+        await self._settings(page, "Sandbox")
+        await page.get_by_role("heading", name="Allowed").wait_for()
 
     async def devices(self, page: Page) -> None:
         await self._settings(page, "Devices")
@@ -166,6 +178,7 @@ PHONE = [
     "search",
     "usage",
     "settings",
+    "sandbox",
 ]
 DESKTOP = [
     *PHONE,
@@ -175,8 +188,9 @@ DESKTOP = [
     "devices",
     "overview",
     "panel",
+    "details",
     "preview",
-]  # the last three views stay open
+]  # the last four views stay open
 
 
 async def take(page: Page, name: str, size: str, theme: Theme) -> None:

@@ -2,7 +2,7 @@
 
 import gc
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
@@ -23,6 +23,9 @@ settings.register_profile(
     "no_deadline", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=not FULL
 )
 settings.load_profile("no_deadline")
+
+
+FIGURES = "figures"
 
 
 def pytest_configure() -> None:
@@ -50,6 +53,21 @@ def spread_browser_tests(items: list[pytest.Item]) -> None:
         item: (place + 0.5) / len(group) for group in (browsers, others) for place, item in enumerate(group)
     }
     items.sort(key=places.__getitem__)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print the figures of tests below the results; what other processes of pytest print is not shown."""
+    reports = [*terminalreporter.getreports("passed"), *terminalreporter.getreports("failed")]
+    lines = [text for report in reports for name, text in report.user_properties if name == FIGURES]
+    if lines:
+        terminalreporter.section(FIGURES)
+        terminalreporter.write_line("\n".join(sorted(map(str, lines))))
+
+
+@pytest.fixture
+def print_figures(record_property: Callable[[str, object], None]) -> Callable[[str], None]:
+    """Return a function that prints a line with figures at the end of the run, also if the test passes."""
+    return lambda line: record_property(FIGURES, line)
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ ROWS = [
     ["wire"],
     ["config", "home", "logs"],  # above `domain`: invalid settings raise its errors
     ["setting_values"],
-    ["domain", "clock", "threads"],
+    ["domain", "clock", "threads", "server_path"],
     ["intervals"],
 ]
 HEIGHT = {part: -row for row, parts in enumerate(ROWS) for part in parts}
@@ -79,6 +79,18 @@ def test_the_keeper_needs_only_the_standard_library_and_itself() -> None:
         if not name.startswith(own) and name.partition(".")[0] not in sys.stdlib_module_names
     ]
     assert foreign == []
+
+
+def test_no_private_name_of_another_package_is_imported_and_no_module_is_replaced() -> None:
+    documented = {PACKAGE, *sys.stdlib_module_names}  # the module `_thread` too
+    private = [
+        (dotted(path), name)
+        for path in MODULES
+        for name in imported_names(path.read_text(), dotted(path), is_package=path.name == "__init__.py")
+        if name.partition(".")[0] not in documented and "._" in name
+    ]
+    assert private == []
+    assert [dotted(path) for path in MODULES if "sys.modules" in path.read_text()] == []
 
 
 def test_every_part_of_the_package_has_its_row() -> None:

@@ -1,7 +1,7 @@
 """The WebSocket client for all systems: it blocks, reads large pieces, and copies nothing.
 
-It is our own, so that the client is never the bottleneck and costs the same for every system. It reads the
-frames that these servers send (complete and unmasked) and refuses others.
+It was written for these benchmarks, so that the client is never the bottleneck and costs the same for every
+system. It reads the frames that these servers send (complete and unmasked) and refuses others.
 """
 
 import os

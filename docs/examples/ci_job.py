@@ -10,6 +10,7 @@ import shlex
 import sys
 
 from bullpen.client import ExitFrame, OutputFrame, SyncClient
+from bullpen.domain.errors import BullpenError
 
 USAGE = "usage: ci_job.py DIRECTORY COMMAND [ARGUMENT...]"
 
@@ -18,7 +19,11 @@ def run(directory: str, command: list[str]) -> int:
     """Run the command in a new session, copy its output to standard output, and return its exit code."""
     with SyncClient() as bullpen:
         session = bullpen.create_session(location_path=directory, title=f"ci: {shlex.join(command)}"[:80])
-        worker = bullpen.add_worker(session.id, command=command)
+        try:
+            worker = bullpen.add_worker(session.id, command=command)
+        except BullpenError as refused:  # there is no such program, for example
+            bullpen.complete_session(session.id)
+            sys.exit(f"ci_job.py: {refused}")
         with bullpen.terminal(session.id, worker.id, after=0) as terminal:
             for frame in terminal:
                 match frame:

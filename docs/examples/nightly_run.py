@@ -29,9 +29,8 @@ class Result:
 async def run(client: Client, session_id: str, name: str, command: str) -> Result:
     """Run a command in a new terminal of the session."""
     started, output, code = time.monotonic(), b"", 1
-    worker = await client.add_worker(session_id, "terminal", name=name, role=name)
+    worker = await client.add_worker(session_id, name=name, role=name, command=["sh", "-c", command])
     async with client.terminal(session_id, worker.id, after=0) as terminal:
-        await terminal.write(f"{command}; exit\n".encode())
         async for frame in terminal:
             if isinstance(frame, OutputFrame):
                 output += frame.data

@@ -116,15 +116,17 @@ def _home(env: Mapping[str, str]) -> str:
 
 
 # Directories below a home that package managers and builds write.
+# Caches of packages and builds. Shells and tools also run files of ~/.cache, ~/.gradle and ~/.m2, so
+# these are not writable as a whole.
 _CACHES = (
-    ".cache",
-    ".npm",
-    ".cargo/registry",
-    ".cargo/git",
-    ".gradle",
-    ".m2",
-    "go/pkg",
-    ".bun/install/cache",
+    *(
+        f".cache/{name}"
+        for name in ("bazel", "ccache", "composer", "deno", "go-build", "huggingface", "mypy")
+    ),
+    *(f".cache/{name}" for name in ("ms-playwright", "node-gyp", "pip", "pnpm", "puppeteer", "pypoetry")),
+    *(f".cache/{name}" for name in ("sccache", "torch", "uv", "yarn", "Cypress", "electron")),
+    *(".npm", ".cargo/registry", ".cargo/git", ".gradle/caches", ".gradle/wrapper", ".m2/repository"),
+    *("go/pkg", ".bun/install/cache"),
 )
 
 
@@ -345,7 +347,7 @@ OPTIONS = (
         "BULLPEN_SANDBOX_CACHES",
         _default_caches,
         parse_paths,
-        "directories, separated by colons, that sandboxed runs may write beside their workspace",
+        "directories, separated by colons, that sandboxed runs share with your own tools",
     ),
     SettingDefinition(
         "sandbox_hosts",
@@ -428,7 +430,10 @@ def load(flags: Mapping[str, Any] | None = None, env: Mapping[str, str] | None =
 def _value_and_source(
     option: SettingDefinition, layers: tuple[tuple[str, Mapping[str, Any]], ...], env: Mapping[str, str]
 ) -> tuple[Any, str]:
-    """Return the value of a setting from the first layer that has it, and the name of the layer."""
+    """Return the value of a setting from the first layer that has it, and the name of the layer.
+
+    Raise Invalid if the value is not allowed.
+    """
     for source, layer in layers:
         if option.name in layer:
             try:
@@ -464,7 +469,7 @@ def _read_file(path: Path) -> dict[str, Any]:
 
 
 def find_definition(name: str) -> SettingDefinition:
-    """Return the definition of the setting with a name, also if it has hyphens as on a command line."""
+    """Return the definition of a setting, also for a name with hyphens; raise Invalid if there is none."""
     for option in OPTIONS:
         if option.name == name.replace("-", "_"):
             return option

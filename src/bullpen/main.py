@@ -9,7 +9,7 @@ import socket
 import ssl
 import sys
 import webbrowser
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
 from typing import Any
@@ -23,11 +23,16 @@ from .cli.link import opens_elsewhere, print_qr_code
 from .config import Config, config_file
 from .domain.addresses import is_loopback
 from .domain.errors import Invalid, Unavailable
+from .domain.sandbox import DEFAULT_LEVEL
+from .git.command import CONFINEMENT
 from .git.overlays import OVERLAYS
 from .intervals import intervals
 from .sandbox.command import MECHANISMS
+from .sandbox.git_calls import GitSandbox
 from .sandbox.grants import SandboxGrants
+from .sandbox.mechanism import describe_mechanism
 from .sandbox.roots import WorkspaceRoots
+from .server_path import SERVER_PATH
 from .sessions.agent_console import find_saved_sessions
 from .sessions.clones import RepositoryClones
 from .sessions.disk_watch import DiskWatch
@@ -102,7 +107,7 @@ def serve(config: Config, open_browser: bool, take_over: bool = False) -> int:
 
 
 def check_listening(config: Config) -> None:
-    """Raise Invalid if other machines could connect without TLS."""
+    """Raise Invalid if other machines could connect without TLS, or the certificate cannot be used."""
     if bool(config.tls_certificate) != bool(config.tls_key):
         raise Invalid("TLS needs both a certificate and a key")
     _check_certificate(config)
@@ -138,7 +143,7 @@ async def _serve(config: Config, open_browser: bool, owner: fence.FenceOwner) ->
             uvicorn_config = _uvicorn_config(config, built.application)
             server = _UvicornServer(uvicorn_config, listener, context.connections, built.on_refusal)
             _stop_on_signals(server)
-            ready = asyncio.ensure_future(_get_ready(context, built.resolve_routes, open_browser))
+            ready = asyncio.ensure_future(_get_ready(context, open_browser))
             lost = context.sessions.store.database.fence_lost
             lost.add_done_callback(lambda _: _stop(server))
             await asyncio.gather(server.serve(sockets=[]), _ready_unless_lost(ready, lost))
@@ -182,7 +187,9 @@ async def _open_context(
         repositories = await records.repository_settings()
         roots = WorkspaceRoots(config, records, repositories)
         await roots.load()
+        SERVER_PATH.writable = lambda: (*map(str, roots.directories()), *map(str, config.sandbox_caches))
         services = WorkerServices(config, store, children, screens, agents, roots, worker_keys.environment)
+        CONFINEMENT.wrap = GitSandbox(config, services.sandbox.planner.machine_paths).wrap
         services.repositories = repositories
         services.sandbox.grants = grants = SandboxGrants(records, roots.protected)
         await grants.load()
@@ -221,7 +228,7 @@ async def _open_context(
         )
 
 
-async def _get_ready(context: WebContext, resolve_routes: Callable[[], None], open_browser: bool) -> None:
+async def _get_ready(context: WebContext, open_browser: bool) -> None:
     """Resume the sessions, which makes the server healthy, then start the background work."""
     await resume_sessions(context.sessions, context.records)
     _write_address(context)
@@ -234,22 +241,18 @@ async def _get_ready(context: WebContext, resolve_routes: Callable[[], None], op
     url = await _login_url(context)
     _print_url(url)
     await _offer_import(context)
-    await _report_sandbox()
+    await _report_sandbox(context.config)
     log.info("ready", url=context.public_url, pid=os.getpid())
-    context.sessions.run_in_background(partial(_warm_up, context, resolve_routes), "warm-up")
+    context.sessions.run_in_background(context.sessions.services.warm_up, "warm-up")
     if open_browser and "SSH_CONNECTION" not in os.environ:
         await asyncio.to_thread(webbrowser.open, url)
 
 
-async def _report_sandbox() -> None:
-    """Log what enforces the sandbox of agents, and what to do if that is weak or missing."""
+async def _report_sandbox(config: Config) -> None:
+    """Log in one line which sandbox agents have, as a warning if this machine could have a better one."""
     found = await MECHANISMS.find()
-    if found.name == "bubblewrap":
-        log.info("agents run in a sandbox", mechanism=found.name)
-    else:
-        log.warning(
-            "the sandbox is not complete", mechanism=found.name, why=found.problem, advice=found.advice
-        )
+    report = log.info if found.name == "bubblewrap" else log.warning
+    report(describe_mechanism(found, config.sandbox or DEFAULT_LEVEL))
 
 
 def _write_address(context: WebContext) -> None:
@@ -268,12 +271,6 @@ async def _write_address_later(context: WebContext) -> None:
         with suppress(OSError):
             home.write_address(context.config.home, context.url)
             return
-
-
-async def _warm_up(context: WebContext, resolve_routes: Callable[[], None]) -> None:
-    """Do in advance what the first requests and the first terminal would otherwise wait for."""
-    await asyncio.to_thread(resolve_routes)
-    await context.sessions.services.warm_up()
 
 
 async def _tend_worktrees(worktrees: RepositoryWorktrees) -> None:

@@ -14,7 +14,7 @@ from .domain.sandbox import LEVELS, SandboxLevel
 
 
 def parse_path(value: Any) -> Path:
-    """Parse a path; `~` is expanded."""
+    """Parse a path; `~` is expanded. Raise ValueError, as all of these functions do, for any other value."""
     if not isinstance(value, str) or not value:
         raise ValueError("must be a path")
     return Path(value).expanduser().absolute()

@@ -6,9 +6,12 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
+import pytest
+
 from support.commands import Bullpen, CommandResult
 from support.forks import start_bullpen
 from support.server import Server
+from support.tmux import Tmux
 
 
 async def workers(server: Server, session: dict[str, Any]) -> list[tuple[str, str, int, int | None]]:
@@ -29,33 +32,70 @@ async def test_exec_prints_only_the_output_and_exits_with_the_code_of_the_comman
     assert await workers(server, session) == [("env", "terminated", 2, 3), ("env", "exited", 1, 0)]
 
 
-async def test_exec_says_why_a_command_does_not_start(bullpen: Bullpen, server: Server) -> None:
-    await server.new_session(title="job")
-    missing = await bullpen("exec", "job", "--", "no-such-program")
-    assert (missing.code, missing.out) == (1, "")
-    assert "no-such-program" in missing.err
+async def test_a_command_that_does_not_exist_is_refused_and_leaves_nothing(
+    bullpen: Bullpen, server: Server, workspace: Path
+) -> None:
+    session = await server.new_session(title="job")
+    (workspace / "data").write_text("no program")
+    for name in ("no-such-program", "./missing", "./data"):
+        refused = CommandResult(1, "", f"bullpen: cannot start {name}: there is no such program\n")
+        assert await bullpen("exec", "job", "--", name) == refused
+        assert await bullpen("worker", "add", "job", "--", name) == refused
+        assert await bullpen("new", "-d", str(workspace), "--", name) == refused
+    assert await workers(server, session) == []
+    assert [each["title"] for each in (await server.call("GET", "/api/sessions"))["sessions"]] == ["job"]
     nothing = await bullpen("exec", "job")
     assert nothing == CommandResult(
         2, "", "bullpen: name the command after --, as in: bullpen exec my-session -- make test\n"
     )
 
 
-async def test_ctrl_c_ends_the_command_of_exec(bullpen: Bullpen, server: Server) -> None:
+async def test_exec_says_why_a_command_does_not_start(
+    bullpen: Bullpen, server: Server, workspace: Path
+) -> None:
+    await server.new_session(title="job")
+    (workspace / "script").write_text("#!/no/such/interpreter\n")
+    (workspace / "script").chmod(0o755)
+    failed = await bullpen("exec", "job", "--", "./script")
+    assert (failed.code, failed.out) == (1, "")
+    assert "cannot start ./script: No such file or directory" in failed.err
+
+
+@pytest.mark.parametrize(
+    ("script", "presses", "code", "state"),
+    [
+        ("echo ready; sleep 1000", 1, 130, "exited"),
+        ("trap 'echo more' INT; echo ready; while :; do sleep 0.1; done", 2, 129, "terminated"),
+    ],
+    ids=["a program that ends", "a program that goes on"],
+)
+async def test_ctrl_c_ends_the_command_of_exec_and_again_if_it_goes_on(
+    bullpen: Bullpen, server: Server, script: str, presses: int, code: int, state: str
+) -> None:
     session = await server.new_session(title="job")
     with TemporaryFile() as given, TemporaryFile() as out, TemporaryFile() as err:
-        arguments = ("exec", "job", "--", "sh", "-c", "echo ready; sleep 1000")
-        process = start_bullpen(arguments, bullpen.env, (given, out, err))
+        process = start_bullpen(("exec", "job", "--", "sh", "-c", script), bullpen.env, (given, out, err))
         try:
             async with asyncio.timeout(60):
-                while out.seek(0) or b"ready" not in out.read():
-                    await asyncio.sleep(0.02)
-                process.send_signal(signal.SIGINT)
-                while (code := process.poll()) is None:
+                for text in (b"ready", b"more")[:presses]:
+                    while out.seek(0) or text not in out.read():
+                        await asyncio.sleep(0.02)
+                    process.send_signal(signal.SIGINT)
+                while (ended := process.poll()) is None:
                     await asyncio.sleep(0.02)
         finally:
             process.kill()
-    assert code == 130
-    assert (await workers(server, session))[0][1] == "exited"
+    assert (ended, (await workers(server, session))[0][1]) == (code, state)
+
+
+async def test_exec_leaves_the_terminal_of_the_user_as_it_was(server: Server, tmux: Tmux) -> None:
+    await server.new_session(title="job")
+    await tmux.enter("echo before")
+    script = "printf '\\033[?1049h\\033[?25l'; echo in the way; exit 3"
+    await tmux.enter(f'bullpen exec job -- sh -c "{script}"; echo code-$?')
+    shown = await tmux.until("\ncode-3\n")
+    assert "\nbefore\n" in shown
+    assert "\nin the way\n" not in shown
 
 
 async def test_the_command_of_a_terminal_outlives_the_server_and_is_run_again_by_a_restart(

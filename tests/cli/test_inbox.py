@@ -1,6 +1,7 @@
 """`bullpen inbox` lists and answers what waits; `bullpen rules` answers permissions automatically."""
 
 import json
+from pathlib import Path
 
 from support.commands import Bullpen
 from support.server import Server
@@ -49,3 +50,19 @@ async def test_rules_are_added_listed_and_removed(server: Server, bullpen: Bullp
     assert "reading" in (await bullpen("rules", "ls")).out
     await bullpen("rules", "rm", "reading")
     assert "every permission asks you" in (await bullpen("rules", "ls")).out
+
+
+async def test_what_the_sandbox_refused_is_listed_until_it_is_allowed_or_seen(
+    bullpen: Bullpen, server: Server, tmp_path: Path
+) -> None:
+    await define_scripted(server)
+    client = await SessionClient.begin(server)
+    for name in ("a", "b"):
+        params = json.dumps({"path": str(tmp_path / name)})
+        await client.run_turn(f"[[ask method=fs/read_text_file 'params={params}']]")
+    assert f"Scripted may not read {tmp_path}/b" in (await bullpen("inbox")).out
+    await bullpen("sandbox", "allow", str(tmp_path / "a"))
+    items = json.loads((await bullpen("inbox", "--json")).out)["items"]
+    (left,) = [item for item in items if item["kind"] == "refused"]
+    assert left["refused"] == {"kind": "read", "target": str(tmp_path / "b")}
+    assert "may not read" not in (await bullpen("inbox", "--seen", left["id"])).out

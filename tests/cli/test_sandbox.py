@@ -19,9 +19,7 @@ async def test_a_host_and_a_path_are_allowed_listed_and_removed(bullpen: Bullpen
     assert ".example.org" not in (await bullpen("sandbox", "ls")).out
 
 
-async def test_show_names_the_mechanism_and_the_level_of_each_worker(
-    bullpen: Bullpen, server: Server
-) -> None:
+async def test_show_names_the_mechanism_and_what_each_agent_can_do(bullpen: Bullpen, server: Server) -> None:
     await define_scripted(server)
     client = await SessionClient.begin(server, title="fix it")
     await server.new_terminal(client.id)
@@ -29,6 +27,9 @@ async def test_show_names_the_mechanism_and_the_level_of_each_worker(
     assert "bubblewrap" in shown
     assert "scripted" in shown and "workspace" in shown
     assert "terminal" in shown and "open" in shown
+    assert f"writes     {server.workspace}\n" in shown
+    assert f"hidden     {server.home}\n" in shown
+    assert "network    yours\n" in shown
 
 
 async def test_show_and_doctor_name_the_limits_and_what_enforces_them(

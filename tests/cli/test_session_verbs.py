@@ -6,12 +6,16 @@ import re
 import subprocess
 from pathlib import Path
 
+import click
 import httpx
 import pytest
 
+from bullpen.cli.app import app
+from bullpen.cli.verbs import VERBS
 from bullpen.client import Client
 from support.commands import Bullpen
 from support.server import Server
+from support.session_client import SessionClient
 from support.tmux import Tmux
 
 
@@ -52,11 +56,48 @@ async def test_a_session_is_created_listed_stopped_and_purged(bullpen: Bullpen, 
     assert json.loads((await bullpen("ls", "--all", "--json")).out) == {"sessions": []}
 
 
-@pytest.mark.parametrize("group", ["agents", "repo", "rules", "token"])
+@pytest.mark.parametrize("group", ["agents", "config", "repo", "roots", "rules", "sandbox", "token"])
 async def test_a_group_without_a_verb_lists_its_items(bullpen: Bullpen, group: str) -> None:
     bare, listed = await bullpen(group, "--json"), await bullpen(group, "ls", "--json")
     assert (bare.code, bare.out) == (0, listed.out)
     assert (await bullpen(group)).out == (await bullpen(group, "ls")).out
+
+
+async def test_list_is_another_name_of_ls_in_every_group(bullpen: Bullpen, server: Server) -> None:
+    await terminal_of(server, "one")
+    for group, *arguments in (
+        *([name] for name in groups_that_list()),
+        ["worker", "one"],
+        ["queue", "one"],
+    ):
+        listed = await bullpen(group, "ls", *arguments)
+        assert await bullpen(group, "list", *arguments) == listed
+    assert await bullpen("list", "-q") == await bullpen("ls", "-q")  # without ages
+
+
+def groups_that_list() -> list[str]:
+    """Return the groups of verbs that have a verb `ls` without a required argument."""
+    context = click.Context(app)
+    found = {verb: app.get_command(context, verb) for verb in VERBS}
+    groups = {verb: command for verb, command in found.items() if isinstance(command, click.Group)}
+    listing = {verb: group.commands["ls"] for verb, group in groups.items() if "ls" in group.commands}
+    return [verb for verb, ls in listing.items() if not any(param.required for param in ls.params)]
+
+
+async def test_ls_sends_one_request(bullpen: Bullpen, server: Server) -> None:
+    await terminal_of(server, "one")
+    await SessionClient.begin(server, "demo", title="two")
+
+    async def count_answers() -> int:
+        """Return the number of answers so far, without the one to this request."""
+        metrics = (await server.http.get("/metrics")).text
+        counts = re.findall(r"^bullpen_http_answers_total\S* (\S+)$", metrics, re.MULTILINE)
+        return sum(int(float(count)) for count in counts)
+
+    before = await count_answers()
+    listed = (await bullpen("ls")).out
+    assert await count_answers() - before == 2  # with the one before it
+    assert re.search(r"two .* idle ", listed), listed
 
 
 async def test_workers_are_added_listed_restarted_and_ended(bullpen: Bullpen, server: Server) -> None:
@@ -279,6 +320,19 @@ async def test_ls_and_show_name_the_program_that_a_terminal_runs(bullpen: Bullpe
             pass
     assert re.search("counting .* working ", listed)
     assert "runs sleep" in (await bullpen("show", "counting")).out
+
+
+async def test_ls_shows_that_a_session_works_while_its_command_runs(bullpen: Bullpen, server: Server) -> None:
+    await bullpen("new", "-d", str(server.workspace), "--name", "job", "--", "cat")
+    session = (await server.call("GET", "/api/sessions"))["sessions"][0]
+    async with asyncio.timeout(60):
+        while " working " not in (listed := (await bullpen("ls")).out):
+            pass
+    assert re.search(r"job .* working  cat  ", listed)
+    assert "runs cat" in (await bullpen("show", "job")).out
+    await type_into(server, {"sessionId": session["id"], "id": session["workers"][0]["id"]}, "\x04")
+    await server.worker_in(session["id"], session["workers"][0]["id"], "exited")
+    assert " working " not in (await bullpen("ls")).out
 
 
 async def test_export_to_a_file_that_exists_names_force_which_replaces_it(

@@ -31,7 +31,7 @@ NOT_COMMANDS = {
     "database is of a newer Bullpen",
     "this server does not answer to that Host",
     "git worktree list",  # a comparison with a route
-    "git status --short",  # likewise
+    "git status --short",  # a comparison with a route
     "the server has too many open files",  # tests/faults/test_out_of_descriptors.py
     "fuser bullpen.db",  # a program of another package
     "ulimit -n",  # a command of the shell

@@ -48,7 +48,10 @@ async def test_a_ci_job_prints_the_output_and_exits_with_the_code(server: Server
 
 async def test_a_ci_job_with_a_missing_program_fails(server: Server) -> None:
     done = await run(server, "ci_job.py", str(server.workspace), "no-such-program")
-    assert (done.code, done.out, done.err) == (1, "", "")
+    assert (done.code, done.out) == (1, "")
+    assert done.err == "ci_job.py: cannot start no-such-program: there is no such program\n"
+    (session,) = (await server.call("GET", "/api/sessions"))["sessions"]
+    assert (session["status"], session["workers"]) == ("completed", [])
 
 
 async def test_a_ci_job_continues_while_the_server_is_killed(server: Server, workspace: Path) -> None:

@@ -56,6 +56,12 @@ def test_the_page_has_exactly_the_routes_of_the_code() -> None:
     assert {(section.method, without_parameter_names(section.path)) for section in SECTIONS} == set(routes())
 
 
+def test_every_route_in_a_table_of_the_page_exists() -> None:
+    cells = re.findall(r"\| `(GET|POST|PUT|PATCH|DELETE|WS) (/\S+?)`", PAGE)
+    assert len(cells) >= 10
+    assert {(method, without_parameter_names(path)) for method, path in cells} - set(routes()) == set()
+
+
 @pytest.mark.parametrize("section", SECTIONS, ids=lambda section: section.name)
 def test_the_page_states_the_scope_and_parameters_of_a_route(section: Section) -> None:
     route = routes()[section.method, without_parameter_names(section.path)]

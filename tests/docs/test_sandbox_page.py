@@ -1,4 +1,4 @@
-"""What docs/sandbox.md says of commands and settings is so."""
+"""The commands and settings of docs/sandbox.md work as the page says."""
 
 import asyncio
 from pathlib import Path

@@ -5,14 +5,26 @@ from collections.abc import Callable
 
 import pytest
 
-from bullpen.domain.reasons import end_reason_text, session_end_text, stop_reason_text, worker_end_text
+from bullpen.domain.reasons import (
+    end_reason_text,
+    refusal_text,
+    session_end_text,
+    stop_reason_text,
+    worker_end_text,
+)
 from support.golden import GOLDEN
 
 WORDS: dict[str, dict[str, str]] = json.loads((GOLDEN / "words" / "reasons.json").read_text())
 
 
 @pytest.mark.parametrize(
-    ("kind", "text_of"), [("ended", end_reason_text), ("worker", worker_end_text), ("turn", stop_reason_text)]
+    ("kind", "text_of"),
+    [
+        ("ended", end_reason_text),
+        ("worker", worker_end_text),
+        ("refused", lambda refusal: refusal_text(*refusal.split(" ", 2))),
+        ("turn", stop_reason_text),
+    ],
 )
 def test_the_texts_are_the_same_as_those_of_the_page(kind: str, text_of: Callable[[str], str]) -> None:
     assert {reason: text_of(reason) for reason in WORDS[kind]} == WORDS[kind]

@@ -14,6 +14,7 @@ from bullpen.domain.events import (
     Event,
     Fact,
     SandboxRefusal,
+    SandboxRefusalSeen,
     SessionChanged,
     SessionEnd,
     SessionImported,
@@ -59,7 +60,8 @@ EXAMPLES: dict[str, Fact] = {
         WorkerTerminated(reason="user_request"),
         WorkerActivity(activity="idle", why="quiet"),
         Error(message="oh"),
-        SandboxRefusal(host="example.org:443", program="curl"),
+        SandboxRefusal(kind="host", target="example.org", program="curl"),
+        SandboxRefusalSeen(kind="host", target="example.org"),
     )
 }
 

@@ -138,11 +138,11 @@ async def test_a_terminal_connection_cut_in_the_history_continues_directly_after
         asyncio.timeout(280),
         Client(server.url, server.token) as direct,
         Client(wire.url, server.token) as cut,
-        direct.terminal(*terminal_id, after=0) as typist,
+        direct.terminal(*terminal_id, after=0) as writer,
         asyncio.TaskGroup() as tasks,
     ):
-        tasks.create_task(read_frames(typist, ready))
-        await typist.write(f"exec {sys.executable} {program} {tmp_path / 'journal'}\n".encode())
+        tasks.create_task(read_frames(writer, ready))
+        await writer.write(f"exec {sys.executable} {program} {tmp_path / 'journal'}\n".encode())
         await ready.wait()
         cut_the_first_message(wire, received, random.Random(7))
         async with cut.terminal(*terminal_id) as terminal:
@@ -150,7 +150,7 @@ async def test_a_terminal_connection_cut_in_the_history_continues_directly_after
                 if isinstance(frame, OutputFrame | HistoryFrame):
                     received.append(frame)
                 if wire.cuts == FEWER_CUTS:
-                    await typist.write(END)
+                    await writer.write(END)
         stored = b"".join([piece.data async for piece in direct.output(*terminal_id)])
     history, *output = received
     assert isinstance(history, HistoryFrame)

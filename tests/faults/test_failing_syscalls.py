@@ -146,7 +146,8 @@ async def _no_descriptor_left(keeper: int) -> AsyncIterator[None]:
 
 
 async def _use_new_session(server: Server) -> None:
-    session = await server.new_session()
+    # If the last write of the round has failed, new orders are refused until the server has tried again.
+    session = await _request(server, "POST", "/api/sessions", json={"locationPath": str(server.workspace)})
     terminal = await server.new_terminal(session["id"])
     await server.call("DELETE", f"/api/sessions/{session['id']}/workers/{terminal['id']}")
     assert not psutil.pid_exists(terminal["pid"])
@@ -158,10 +159,10 @@ async def _use_terminal(server: Server) -> None:
     path = f"/api/sessions/{session['id']}/workers"
     worker = await _request(server, "POST", path, json={"type": "terminal"})
     worker = await _started(server, f"{path}/{worker['id']}")
-    typist = TerminalWriter(server, session["id"], worker["id"], "typist")
+    writer = TerminalWriter(server, session["id"], worker["id"], "writer")
     viewer = TerminalViewer(server, session["id"], worker["id"])
     async with viewer.watching():
-        await typist.type("stty -echo; PS1=\n", "echo bul''lpen\n")
+        await writer.type("stty -echo; PS1=\n", "echo bul''lpen\n")
         await viewer.until_seen(b"bullpen\r\n")
     assert bytes(viewer.data).count(b"bullpen\r\n") == 1
     now = await _request(server, "GET", f"{path}/{worker['id']}")

@@ -80,7 +80,7 @@ async def test_each_of_thousands_of_invalid_messages_gets_an_error(server: Serve
             reading = tasks.create_task(count_errors(ws, "the-last"))
             await send_all(ws, [*invalid, '{"type":"the-last","id":"the-last"}'])
         assert reading.result() == len(invalid) + 1
-        await TerminalWriter(server, session["id"], worker["id"], "typist").type("echo st''ill here\n")
+        await TerminalWriter(server, session["id"], worker["id"], "writer").type("echo st''ill here\n")
         await viewer.until_seen(b"still here")
 
 
@@ -96,7 +96,7 @@ async def test_a_client_that_breaks_the_protocol_is_disconnected_and_no_other_cl
                 with pytest.raises(ConnectionClosed):
                     while True:
                         await ws.recv()
-        await TerminalWriter(server, session["id"], worker["id"], "typist").type("echo st''ill here\n")
+        await TerminalWriter(server, session["id"], worker["id"], "writer").type("echo st''ill here\n")
         await viewer.until_seen(b"still here")
 
 

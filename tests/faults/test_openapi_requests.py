@@ -9,7 +9,7 @@ import random
 import re
 import shutil
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -142,7 +142,7 @@ def full_options() -> tuple[str, ...]:
 @pytest.mark.timeout(TIMEOUT)
 @pytest.mark.parametrize("part", [EVERYTHING] if FULL else [*PATHS, SEQUENCES])
 async def test_no_request_gets_a_5xx_or_an_answer_that_the_openapi_document_does_not_describe(
-    fuzzed: Server, tmp_path: Path, part: str
+    fuzzed: Server, tmp_path: Path, part: str, print_figures: Callable[[str], None]
 ) -> None:
     server = fuzzed
     target, credentials = await prepare(server)
@@ -153,8 +153,8 @@ async def test_no_request_gets_a_5xx_or_an_answer_that_the_openapi_document_does
         begun = time.monotonic()
         result = await asyncio.to_thread(fuzzer.run, callers[scope], others, options_of(part))
         done = [name for name, answers in result.answers.items() if any(s < "300" for s in answers)]
-        print(
-            f"{part}: {result.operations} operations ({len(done)} with a 2xx), "
+        print_figures(
+            f"requests, {part}: {result.operations} operations ({len(done)} with a 2xx), "
             f"{result.cases} cases as {scope}, "
             f"{sum(result.repeated.values())} again in {len(result.repeated)} other ways {result.repeated}, "
             f"{result.findings} findings, {time.monotonic() - begun:.0f} s"

@@ -83,11 +83,11 @@ async def test_a_new_viewer_sees_the_same_screen_after_a_kill(
     (workspace / "numbers").write_text("".join(f"{number}\n" for number in range(500)))
     session = await server.new_session()
     worker = await server.new_terminal(session["id"], cols=100, rows=30)
-    typist = TerminalWriter(server, session["id"], worker["id"], "typist")
-    await typist.type(f"{command}\n")
+    writer = TerminalWriter(server, session["id"], worker["id"], "writer")
+    await writer.type(f"{command}\n")
     await stable_screen(server, session["id"], worker["id"], text)
     if typed:
-        await typist.type(typed.replace("\\n", "\n"))
+        await writer.type(typed.replace("\\n", "\n"))
     until = -1
     offset = 0
     while until != offset:  # repeat if the program printed something meanwhile
@@ -104,12 +104,12 @@ async def test_attaching_sends_no_input_and_a_live_query_is_answered_once(
     program.write_text(QUERY_PROGRAM)
     session = await server.new_session()
     worker = await server.new_terminal(session["id"])
-    typist = TerminalWriter(server, session["id"], worker["id"], "typist")
-    await typist.type(f"stty -echo; exec {sys.executable} {program} {journal}\n")
+    writer = TerminalWriter(server, session["id"], worker["id"], "writer")
+    await writer.type(f"stty -echo; exec {sys.executable} {program} {journal}\n")
     viewer = TerminalViewer(server, session["id"], worker["id"])
     async with viewer.watching():
         await viewer.until_seen(b"ready")
-        await typist.type("!")
+        await writer.type("!")
         await viewer.until_seen(b"asked")
         answers = await _read_journal_when(
             journal, lambda data: data.count(b"\x1b") >= 5 and data.endswith(b"\x1b\\")
@@ -121,7 +121,7 @@ async def test_attaching_sends_no_input_and_a_live_query_is_answered_once(
     await server.restart()
     for _ in range(3):
         await history(server, session["id"], worker["id"])
-    await typist.type("end")
+    await writer.type("end")
     assert await _read_journal_when(journal, lambda data: data.endswith(b"end")) == answers + b"end"
 
 
@@ -140,16 +140,16 @@ async def test_hostile_output_leaves_the_server_and_other_terminals_unharmed(
     other = await server.new_terminal(session["id"])
     for number, data in enumerate(HOSTILE):
         (workspace / f"{number:02d}.bin").write_bytes(data)
-    hostile_typist = TerminalWriter(server, session["id"], hostile["id"], "hostile")
-    await hostile_typist.type("stty -echo; cat *.bin; printf '\\033\\\\'; echo; echo all-done\n")
+    hostile_writer = TerminalWriter(server, session["id"], hostile["id"], "hostile")
+    await hostile_writer.type("stty -echo; cat *.bin; printf '\\033\\\\'; echo; echo all-done\n")
     viewer, other_viewer = (
         TerminalViewer(server, session["id"], hostile["id"]),
         TerminalViewer(server, session["id"], other["id"]),
     )
-    typist = TerminalWriter(server, session["id"], other["id"], "typist")
+    writer = TerminalWriter(server, session["id"], other["id"], "writer")
     async with viewer.watching(), other_viewer.watching():
         for number in range(10):
-            await typist.type(f"echo $(({number}+1000))\n")
+            await writer.type(f"echo $(({number}+1000))\n")
             async with asyncio.timeout(60):
                 await other_viewer.until_seen(b"%d\r\n" % (number + 1000))
         await viewer.until_seen(b"all-done")

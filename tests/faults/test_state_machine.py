@@ -1,4 +1,4 @@
-"""Orders, retries, lost connections and kills in any order: the server does thing a model of it does."""
+"""Orders, retries, lost connections and kills in any order: the server does what its model does."""
 
 import asyncio
 import os
@@ -24,7 +24,7 @@ T = TypeVar("T")
 FULL = os.environ.get("BULLPEN_FAULTS") == "full"
 EXAMPLES, STEPS = (500, 100) if FULL else (3, 30)
 SECONDS = 60.0
-MIN_ACTIONS_BETWEEN = {"answer": 2, "link": 2, "server": 4, "agent": 5}  # two losses of the same thing
+MIN_ACTIONS_BETWEEN = {"answer": 2, "link": 2, "server": 4, "agent": 5}  # by kind of loss
 
 # Milliseconds from sending an order to the kill of the server; None, the most frequent value, is no kill.
 KILL_DELAYS = st.sampled_from([None] * 20 + [0, 3, 10, 40])
@@ -292,9 +292,9 @@ class ServerMachine(RuleBasedStateMachine):
                 await self.server.restart()
         return answer.result()
 
-    def _may_lose_again(self, thing: str) -> bool:
-        """Return whether enough happened since the last loss of this thing for a new loss to show more."""
-        return self._actions() >= self.lost[thing] + MIN_ACTIONS_BETWEEN[thing]
+    def _may_lose_again(self, kind: str) -> bool:
+        """Return whether a loss of this kind can find new errors: enough actions followed the last one."""
+        return self._actions() >= self.lost[kind] + MIN_ACTIONS_BETWEEN[kind]
 
     def _actions(self) -> int:
         return len(self.answers) + self.model.approvals + self.model.cancels

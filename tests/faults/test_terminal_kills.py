@@ -36,11 +36,11 @@ LINE = len(b"%09d the quick brown fox jumps over the lazy dog\r\n" % 0)
 
 
 async def run_in(server: Server, worker: dict[str, str], program: Path, *arguments: str) -> TerminalWriter:
-    """Replace the shell of a terminal by a Python program; return the typist that did so."""
-    typist = TerminalWriter(server, worker["sessionId"], worker["id"], "typist")
+    """Replace the shell of a terminal by a Python program; return the writer for its terminal."""
+    writer = TerminalWriter(server, worker["sessionId"], worker["id"], "writer")
     words = " ".join([sys.executable, str(program), *arguments])
-    await typist.type(f"stty -echo; PS1=; exec {words}\n")
-    return typist
+    await writer.type(f"stty -echo; PS1=; exec {words}\n")
+    return writer
 
 
 async def test_every_viewer_gets_every_byte_once_while_the_server_is_killed(
@@ -50,7 +50,7 @@ async def test_every_viewer_gets_every_byte_once_while_the_server_is_killed(
     program.write_text(BURST_PROGRAM)
     session = await server.new_session()
     worker = await server.new_terminal(session["id"])
-    typist = await run_in(server, worker, program)
+    writer = await run_in(server, worker, program)
     lines = 40 * (1 << 20) // LINE // faults  # 40 MiB together: less than a spool keeps
     fast = TerminalViewer(server, session["id"], worker["id"])
     slow = TerminalViewer(server, session["id"], worker["id"], max_read_delay=0.02)
@@ -60,7 +60,7 @@ async def test_every_viewer_gets_every_byte_once_while_the_server_is_killed(
         start = fast.data.index(b"ready\r\n") + len(b"ready\r\n")
         stopped.reading.clear()
         for kill in range(1, faults + 1):
-            await typist.type(f"{lines}\n")
+            await writer.type(f"{lines}\n")
             await fast.until(start + ((kill - 1) * lines + random.randrange(lines)) * LINE)
             await server.restart()
         expected = b"".join(
@@ -86,7 +86,7 @@ async def test_input_typed_while_the_server_is_killed_reaches_the_child_once_and
     program.write_text(JOURNAL_PROGRAM)
     session = await server.new_session()
     worker = await server.new_terminal(session["id"])
-    typist = await run_in(server, worker, program, str(journal))
+    writer = await run_in(server, worker, program, str(journal))
     viewer = TerminalViewer(server, session["id"], worker["id"])
     async with viewer.watching():
         await viewer.until_seen(b"ready")
@@ -94,7 +94,7 @@ async def test_input_typed_while_the_server_is_killed_reaches_the_child_once_and
 
     async def type_all() -> None:
         for first in range(0, len(batches), 5):
-            await typist.type(*batches[first : first + 5])
+            await writer.type(*batches[first : first + 5])
 
     typing = asyncio.create_task(type_all())
     for _ in range(faults):
@@ -116,9 +116,9 @@ async def test_the_exit_of_a_child_while_no_server_ran_is_reported_after_its_las
     workers, pids = {}, []
     for command, end in ends.items():
         worker = await server.new_terminal(session["id"])
-        typist = TerminalWriter(server, session["id"], worker["id"], "typist")
+        writer = TerminalWriter(server, session["id"], worker["id"], "writer")
         wait = f"until [ -e {go} ]; do sleep 0.02; done"
-        await typist.type(f"trap - TERM; exec sh -c '{wait}; echo last; {command}'\n")
+        await writer.type(f"trap - TERM; exec sh -c '{wait}; echo last; {command}'\n")
         workers[worker["id"]] = end
         pids.append(worker["pid"])
     await server.kill()

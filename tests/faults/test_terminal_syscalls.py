@@ -15,7 +15,7 @@ from support.server import Server
 from support.strace import kill_at_each, share_points
 from support.terminal_viewer import TerminalViewer, TerminalWriter
 
-CALLS_IN_A_ROUND = {"fdatasync": 3, "writev": 10, "write": 45, "pwrite64": 50}  # at least
+CALLS_IN_A_ROUND = {"fdatasync": 3, "writev": 10, "write": 45, "pwrite64": 50}  # at least so many
 SHARES = share_points(CALLS_IN_A_ROUND, tests=8)
 
 READER = """
@@ -58,13 +58,13 @@ async def _one_round(server: Server, session_id: str, program: Path, journal: Pa
 
     worker = await retry_until_answered(make)
     running = await retry_until_answered(lambda: server.worker_in(session_id, worker["id"], "active"))
-    typist = TerminalWriter(server, session_id, worker["id"], "typist")
+    writer = TerminalWriter(server, session_id, worker["id"], "writer")
     viewer = TerminalViewer(server, session_id, worker["id"])
     async with viewer.watching(), asyncio.timeout(120):
-        await typist.type(f"stty -echo; PS1=; exec {sys.executable} {program} {journal}\n")
+        await writer.type(f"stty -echo; PS1=; exec {sys.executable} {program} {journal}\n")
         await viewer.until_seen(b"ready")
         for batch in ("one ", "two ", "three "):
-            await typist.type(batch)
+            await writer.type(batch)
         await viewer.until_seen(b"three ")
         after = await retry_until_answered(lambda: server.worker_in(session_id, worker["id"], "active"))
         assert after["pid"] == running["pid"]

@@ -68,8 +68,7 @@ GIT_CALLERS: dict[str, GitCaller] = {
     "git.diff._read_staged": lambda trap: _call_on_both(trap, diff.read_diff),
     "git.diff._read_untracked": lambda trap: _call_on_both(trap, diff.read_diff),
     "git.diff._read_branch": lambda trap: _call_on_both(trap, diff._read_branch),
-    "git.anchors.add_refs": _add_and_remove_refs,
-    "git.anchors.remove_refs": lambda trap: anchors.remove_refs(trap.repo.git_directories, "y"),
+    "git.anchors._update_refs": _add_and_remove_refs,
     "git.anchors._index_tree": lambda trap: _call_on_both(trap, anchors._index_tree),
     "git.file_names.list_file_names": lambda trap: _call_on_both(trap, file_names.list_file_names),
     "git.worktree_includes.included_files": lambda trap: _call_on_both(

@@ -8,6 +8,8 @@ from bullpen.domain.errors import Invalid, RemoteFault
 from bullpen.git.clone import check_url, clone_repository, directory_name
 from support.git_http_server import git_http_server
 
+pytestmark = pytest.mark.usefixtures("confined")  # as in a server
+
 
 @pytest.mark.parametrize(
     ("url", "name"),
@@ -55,7 +57,7 @@ async def test_a_clone_takes_no_hook_and_no_program_from_the_configuration_of_th
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home, hooks = tmp_path / "user", tmp_path / "hooks"
-    for directory in (home, hooks):
+    for directory in (home, hooks, tmp_path / "clone"):
         directory.mkdir()
     hook = hooks / "post-checkout"
     hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/canary\n")

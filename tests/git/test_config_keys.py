@@ -1,6 +1,7 @@
 """No setting of git makes the server run a program, wherever git would read it."""
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -21,31 +22,36 @@ def route_name(route: Route) -> str:
     return route.__name__
 
 
-def test_every_key_of_git_is_classified(trap: PlantedRepository, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_key_of_git_is_classified(
+    trap: PlantedRepository, print_figures: Callable[[str], None]
+) -> None:
     unknown = unknown_keys()
-    with capsys.disabled():
-        print(f"\ngit has {len(printed_keys())} keys; {len(PROGRAMS)} can run a program,", end=" ")
-        print(f"{len(SWITCHES)} can enable one, {len(unknown)} are not classified: {unknown}")
+    counts = f"{len(PROGRAMS)} can run a program, {len(SWITCHES)} can enable one"
+    print_figures(
+        f"git has {len(printed_keys())} keys; {counts}, {len(unknown)} are not classified: {unknown}"
+    )
     version = trap.repo.git("version").split()[2].split(".")
     assert not unknown or tuple(map(int, version[:2])) > NEWEST_CLASSIFIED
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=route_name)
 def test_plain_git_runs_programs_that_are_set_by_this_route(
-    trap: PlantedRepository, route: Route, capsys: pytest.CaptureFixture[str]
+    trap: PlantedRepository, route: Route, print_figures: Callable[[str], None]
 ) -> None:
     route(trap)
     trap.clear_traces()
     call_plain_git(trap)
     ran = trap.programs_that_ran()
-    with capsys.disabled():
-        print(f"\nplain git: {len(ran)} programs ran by {route.__name__}", end=" ")
+    print_figures(f"plain git: {len(ran)} programs ran by {route.__name__}")
     assert ran
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=route_name)
 async def test_the_server_runs_no_program_that_is_set_by_this_route(
-    trap: PlantedRepository, route: Route, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    trap: PlantedRepository,
+    route: Route,
+    monkeypatch: pytest.MonkeyPatch,
+    print_figures: Callable[[str], None],
 ) -> None:
     route(trap)
     for name, value in trap.env.items():
@@ -56,6 +62,5 @@ async def test_the_server_runs_no_program_that_is_set_by_this_route(
             refusal = await call_git(caller, trap)
         assert trap.programs_that_ran() == set(), name
         assert refusal is None, name  # a call that fails early would prove nothing
-    with capsys.disabled():
-        print(f"\nserver: 0 of {len(trap.settings)} settings ran by {route.__name__}", end=" ")
-        print(f"in {len(GIT_CALLERS)} functions", end=" ")
+    ran = f"0 of {len(trap.settings)} settings ran by {route.__name__} in {len(GIT_CALLERS)} functions"
+    print_figures(f"git of the server: {ran}")

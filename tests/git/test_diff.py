@@ -16,6 +16,8 @@ from bullpen.git.discovery import find_git_directories
 from bullpen.git.git_directories import GitDirectories
 from support.repositories import Repo
 
+pytestmark = pytest.mark.usefixtures("confined")  # as in a server
+
 NUMBERS = "".join(f"{n}\n" for n in range(1, 40))
 
 

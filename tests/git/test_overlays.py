@@ -25,6 +25,8 @@ from bullpen.git.worktrees import (
 )
 from support.repositories import ENVIRONMENT, Repo
 
+pytestmark = pytest.mark.usefixtures("confined")  # as in a server
+
 REFTABLE = subprocess.run(
     ["git", "init", "-q", "--ref-format=reftable", "/dev/null/x"], capture_output=True, text=True, check=False
 )
@@ -87,7 +89,7 @@ async def test_a_discarded_worktree_leaves_the_git_directory_as_it_was(repo: Rep
 
 
 async def test_a_worktree_that_still_names_the_overlay_can_be_discarded(repo: Repo) -> None:
-    """A server that was killed while it created a worktree leaves it like this."""
+    """A server that is killed while it creates a worktree leaves such a worktree."""
     place = await create_worktree(repo, "topic")
     overlay = await OVERLAYS.prepare(repo.git_directories)
     (place.work_tree / ".git").write_text(f"gitdir: {overlay}/worktrees/topic\n")

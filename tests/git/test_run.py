@@ -82,7 +82,7 @@ async def test_no_transport_is_allowed_although_a_configuration_allows_it(repo: 
     repo.git("ls-remote", url, check=False)
     assert canary.exists()
     canary.unlink()
-    ended = await start_git("ls-remote", [url], {"GIT_DIR": str(repo.git_dir)})
+    ended = await start_git("ls-remote", [url], {"GIT_DIR": str(repo.git_dir)}, None)
     assert "transport 'ext' not allowed" in ended.errors
     assert not canary.exists()
 
@@ -129,7 +129,7 @@ async def test_a_lack_of_file_descriptors_is_reported_as_unavailable(repo: Repo,
     try:
         with pytest.raises(Unavailable, match="too many open files"):
             if step == "start git":
-                await start_git("version", [], {})
+                await start_git("version", [], {}, None)
             else:
                 await run_git(repo.git_directories, "status")
     finally:

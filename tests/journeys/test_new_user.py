@@ -39,7 +39,7 @@ class NewUser:
                 "BULLPEN_PORT": "0",
                 "BULLPEN_SANDBOX_TOOLCHAINS": os.environ[
                     "BULLPEN_SANDBOX_TOOLCHAINS"
-                ],  # its links lead there
+                ],  # links in the environment lead there
             },
             "text": True,
         }

@@ -53,7 +53,7 @@ async def check_terminal_works(server: Server, session_id: str, worker_id: str) 
     """Check that the program in a terminal still runs typed commands."""
     viewer = TerminalViewer(server, session_id, worker_id)
     async with viewer.watching():
-        await TerminalWriter(server, session_id, worker_id, "typist").type("echo $((6*7))\n")
+        await TerminalWriter(server, session_id, worker_id, "writer").type("echo $((6*7))\n")
         await viewer.until_seen(b"42\r\n")
 
 

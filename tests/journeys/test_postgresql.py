@@ -16,13 +16,13 @@ async def test_sessions_terminals_and_agents_survive_a_kill_on_postgresql(
     try:
         session = await server.new_session(title="on PostgreSQL")
         worker = await server.new_terminal(session["id"])
-        typist = TerminalWriter(server, session["id"], worker["id"], "typist")
+        writer = TerminalWriter(server, session["id"], worker["id"], "writer")
         viewer = TerminalViewer(server, session["id"], worker["id"])
         async with viewer.watching():
-            await typist.type("echo $((40+2))\n")
+            await writer.type("echo $((40+2))\n")
             await viewer.until_seen(b"42\r\n")
             await server.restart()
-            await typist.type("echo $((50+3))\n")
+            await writer.type("echo $((50+3))\n")
             await viewer.until_seen(b"53\r\n")
         after = await server.worker_in(session["id"], worker["id"], "active")
         assert after["pid"] == worker["pid"]

@@ -95,7 +95,7 @@ def test_events_are_answered_before_a_flood_is_read(flooded: FloodedLoop) -> Non
 @pytest.mark.parametrize(
     ("expects_answer", "events_between_reads"),
     [
-        (lambda event: event == 1, 4),  # it expects one answer
+        (lambda event: event == 1, 4),  # the loop expects one answer
         (lambda event: event % 7 == 1, 7),  # every seventh event extends the delay
         (lambda event: True, 20),  # the delay is limited
     ],

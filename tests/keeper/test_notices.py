@@ -205,7 +205,7 @@ def test_an_echo_is_reported_alone_and_other_output_shortly_after_it(
 
     loop.after_iteration = take_notice
     loop.call_later(10, loop.stop)
-    loop.run()  # a timer wakes it
+    loop.run()  # a timer wakes the loop
     assert later == [[other.name for other in others]]
 
 

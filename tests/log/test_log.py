@@ -20,7 +20,7 @@ from bullpen.domain.events import (
 )
 from bullpen.domain.ids import new_id
 from bullpen.domain.snapshot import Snapshot, fold_all
-from bullpen.log.log import AlreadyAnswered, Change, Consumed, OutboxLine, SessionLog
+from bullpen.log.log import AlreadyAnswered, Change, ConsumedOffset, OutboxLine, SessionLog
 from bullpen.store.answers import PendingAnswer
 from bullpen.store.append import StoredAnswer
 from bullpen.store.events import EventStore
@@ -100,7 +100,7 @@ async def test_an_empty_change_causes_no_transaction(log: SessionLog, store: Eve
 async def test_lines_and_offsets_can_be_stored_without_an_event(log: SessionLog, store: EventStore) -> None:
     await log.append([Draft(worker_spawning(), "w", "shell")])
     line = OutboxLine("w", 1, lambda n: b'{"id":%d}' % n)
-    committed = await log.append([], outbox=[line, line], consumed=Consumed("w", 1, 42))
+    committed = await log.append([], outbox=[line, line], consumed=ConsumedOffset("w", 1, 42))
     assert committed.outbox == (1, 2)
     assert await store.undelivered_lines("w", 1) == [(1, b'{"id":1}'), (2, b'{"id":2}')]
     assert await store.consumed_offset("w", 1) == 42
@@ -261,6 +261,16 @@ async def test_a_closed_log_refuses_changes(log: SessionLog, store: EventStore) 
     with pytest.raises(NotFound, match="no session s"):
         await log.append([error_draft("too late")])
     assert (await SessionLog.open(store, "s")) is not log
+
+
+async def test_events_that_a_log_does_not_have_are_not_in_its_memory(log: SessionLog) -> None:
+    """The recorder may know more events than the log: the session was purged and imported again."""
+    before = log.head
+    follower = log.follow(before)  # without one, a log keeps no events in memory
+    await log.append([error_draft("new")])
+    assert follower.after == before
+    assert log.recent_batch(before, log.head) is not None
+    assert log.recent_batch(before, log.head + 1) is None
 
 
 async def test_a_session_that_is_ended_concurrently_ends_once(log: SessionLog) -> None:

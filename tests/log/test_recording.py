@@ -83,7 +83,7 @@ def test_all_watchers_of_a_recording_read_the_same_bytes(tmp_path: Path) -> None
 
 Actions = list[int | tuple[int, int]]
 
-APPEND = st.integers(1, 20)  # bytes
+APPEND = st.integers(1, 20)  # the size of an append in bytes
 RESIZE = st.tuples(st.integers(1, 200), st.integers(1, 100))
 ACTIONS = st.lists(st.one_of(APPEND, RESIZE), max_size=40)
 BOUNDARY: Actions = [16, (100, 30), (90, 20), 16, 8, (80, 24), (81, 25)]  # resized at the end of a segment

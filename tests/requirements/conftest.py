@@ -6,9 +6,14 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+from playwright.async_api import Browser, BrowserContext, expect
 
+from support import browser as browsers
+from support.pages import log_in, new_profile
 from support.server import Server
 from support.session_client import SessionClient, define_scripted
+
+expect.set_options(timeout=60_000)  # a deadline, not a measurement: the machine may be busy
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -34,6 +39,20 @@ async def register(server: Server, name: str, expect: int = 201) -> dict[str, An
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def repo(shared: Server) -> dict[str, Any]:
     return await register(shared, "repo")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def browser() -> AsyncIterator[Browser]:
+    async with browsers.chromium() as started:
+        yield started
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def device(browser: Browser, shared: Server) -> BrowserContext:
+    """A browser profile that is logged in."""
+    profile = await new_profile(browser)
+    await log_in(profile, shared)
+    return profile
 
 
 @pytest_asyncio.fixture(loop_scope="module")

@@ -13,7 +13,8 @@ REQUIREMENTS = {
     2: "the first command to an agent that does not run creates it: `starting`, then `connected`",
     3: "the status is `idle`, `starting`, `connected`, `running`, `exited` or `error`",
     4: "the page connects when it is opened",
-    6: "an indicator shows whether the page is connected",
+    5: "the page reconnects after 1, 2, 4 … and at most 30 seconds",
+    6: "an indicator is green when connected, yellow when reconnecting, red when disconnected",
     7: "output is appended and shown at once",
     8: "the buffer of a worker has at most 1 MB; the oldest output leaves first",
     9: "the page holds at most 200 entries",
@@ -96,6 +97,7 @@ REQUIREMENTS = {
 # The deliberate deviation from the words of a document, with its reason.
 DEVIATIONS = {
     2: "A command is a prompt; it waits in the queue until the agent is ready.",
+    5: "Each wait is shortened by a random part of up to a half, so that pages do not reconnect in step.",
     8: "The recording on disk keeps all output.",
     9: "Older entries are loaded again when the user scrolls to them.",
     11: "Agents go on by default; `onLastDisconnect: terminate` ends them after a grace, not at a reload.",

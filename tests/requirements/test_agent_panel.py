@@ -1,16 +1,17 @@
-"""Document 000, the agent panel: requirements 1 to 12, without 5, which the unit tests of the page check."""
+"""Document 000, the agent panel: requirements 1 to 12."""
 
 import asyncio
+import colorsys
+import json
 import re
-from collections.abc import AsyncIterator
+from datetime import datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 import psutil
 import pytest
-import pytest_asyncio
-from playwright.async_api import BrowserContext, expect
+from playwright.async_api import Browser, BrowserContext, Page, expect
 
-from support import browser as browsers
 from support.chat_page import ChatPage
 from support.pages import log_in, new_profile
 from support.server import Server
@@ -20,15 +21,51 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 MAX_BUFFER_BYTES = 1_000_000
 FIRST_KEY = "all => all[0]?.dataset.key"
+# Notes by the clock of the page when it opens the socket of the dashboard, and how often it has lost one.
+# The jitter of a wait is 0, until the test changes it.
+WATCH_ATTEMPTS = """
+    window.random = 1
+    Math.random = () => window.random
+    window.attempts = []
+    window.losses = 0
+    window.WebSocket = class extends window.WebSocket {
+      constructor(url) {
+        super(url)
+        if (!url.endsWith('/ws/dashboard')) return
+        window.attempts.push(Date.now())
+        this.addEventListener('close', () => window.losses++)
+      }
+    }
+"""
+RETRY_SECONDS = [1, 2, 4, 8, 16, 30, 30]
+STEP_MS = 250
+# The first entry whose end is below the upper edge of the conversation, and its distance from this edge.
+FIRST_VISIBLE = """log => {
+    const edge = log.getBoundingClientRect().top
+    const all = [...log.querySelectorAll('[data-key]')]
+    const first = all.find((entry) => entry.getBoundingClientRect().bottom > edge + 1)
+    return [first.dataset.key, Math.round(first.getBoundingClientRect().top - edge)]
+}"""
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def device(shared: Server) -> AsyncIterator[BrowserContext]:
-    """A browser profile that is logged in."""
-    async with browsers.chromium() as browser:
-        profile = await new_profile(browser)
-        await log_in(profile, shared)
-        yield profile
+async def page_with_clock(browser: Browser, server: Server) -> Page:
+    """Open the page, which is connected, in a new profile whose clock the test controls."""
+    profile = await new_profile(browser)
+    await log_in(profile, server)
+    await profile.clock.install()
+    await profile.add_init_script(WATCH_ATTEMPTS)
+    page = await profile.new_page()
+    await page.goto(server.url)
+    await expect(page.get_by_role("button", name="Connection: Connected")).to_be_visible()
+    return page
+
+
+async def hue_of_indicator(page: Page, label: str) -> float:
+    """Wait until the indicator has a label; return the hue of its mark in degrees: 0 is red, 120 is green."""
+    mark = page.get_by_role("button", name=f"Connection: {label}").locator("[aria-hidden]")
+    colour = await mark.evaluate("mark => getComputedStyle(mark).color")
+    red, green, blue = (int(part) / 255 for part in re.findall(r"\d+", colour)[:3])
+    return colorsys.rgb_to_hsv(red, green, blue)[0] * 360
 
 
 async def test_r1_each_agent_has_a_record_of_its_process_its_connection_and_its_output(
@@ -86,15 +123,46 @@ async def test_r4_the_page_connects_when_it_is_opened(device: BrowserContext, ta
     await page.page.close()
 
 
-async def test_r6_an_indicator_shows_the_connection(device: BrowserContext, talk: SessionClient) -> None:
-    chat = await ChatPage.at(device, talk)
-    await talk.server.kill()
-    await expect(chat.page.locator("footer").last).to_contain_text(
-        re.compile("reconnecting|disconnected", re.I)
-    )
-    await talk.server.start()
-    await chat.wait_for_connection("connected")
-    await chat.page.close()
+async def test_r5_the_page_reconnects_after_1_2_4_and_at_most_30_seconds(
+    browser: Browser, shared: Server
+) -> None:
+    page = await page_with_clock(browser, shared)
+    await page.clock.pause_at(datetime.now() + timedelta(minutes=1))
+    await shared.kill()
+    async with asyncio.timeout(120):
+        while not await page.evaluate("losses"):
+            continue
+        times = [await page.evaluate("Date.now()")]
+        while len(times) <= len(RETRY_SECONDS) + 1:
+            await page.clock.run_for(STEP_MS)
+            if len(times) == len(RETRY_SECONDS):
+                await page.evaluate("random = 0")  # jitter shortens the wait after the next attempt by half
+            while await page.evaluate("losses < attempts.length"):
+                continue
+            times[1:] = (await page.evaluate("attempts"))[1:]
+    waits = [after - before for before, after in pairwise(times)]
+    for wait, seconds in zip(waits, [*RETRY_SECONDS, 15], strict=True):
+        assert 1000 * seconds <= wait <= 1000 * seconds + STEP_MS, waits
+    await shared.start()
+    await page.clock.resume()
+    await page.clock.fast_forward(30_000)
+    await expect(page.get_by_role("button", name="Connection: Connected")).to_be_visible()
+    await page.context.close()
+
+
+async def test_r6_the_indicator_is_green_yellow_while_reconnecting_and_red_while_disconnected(
+    browser: Browser, shared: Server
+) -> None:
+    page = await page_with_clock(browser, shared)
+    assert 90 < await hue_of_indicator(page, "Connected") < 160
+    await shared.kill()
+    assert 30 < await hue_of_indicator(page, "Reconnecting") < 60
+    await page.clock.fast_forward(30_000)
+    assert await hue_of_indicator(page, "Disconnected") < 15
+    await shared.start()
+    await page.clock.fast_forward(30_000)
+    assert 90 < await hue_of_indicator(page, "Connected") < 160
+    await page.context.close()
 
 
 async def test_r7_output_is_appended_and_shown_at_once(device: BrowserContext, talk: SessionClient) -> None:
@@ -138,14 +206,36 @@ async def test_r9_the_page_holds_at_most_200_entries_and_loads_older_ones(
     await chat.page.close()
 
 
-async def test_r10_the_draft_survives_a_reload(device: BrowserContext, talk: SessionClient) -> None:
+async def test_r10_the_draft_the_scroll_position_and_the_open_tab_survive_a_reload(
+    device: BrowserContext, talk: SessionClient
+) -> None:
+    await talk.run_turn(" ".join(f"[[tool title=number-{n}]]" for n in range(100)))
+    await talk.server.new_terminal(talk.id, name="Beside it")
     chat = await ChatPage.at(device, talk)
     field = chat.page.get_by_label("Message", exact=True)
     await field.fill("not sent yet")
+    await chat.log.evaluate("log => log.scrollTo(0, log.scrollHeight / 2)")
+    await until_stored(chat.page, "not sent yet")
+    before = await chat.log.evaluate(FIRST_VISIBLE)
     await chat.page.reload()
     await expect(field).to_have_value("not sent yet")
-    await field.fill("")
+    await expect(chat.log.locator(f"[data-key='{before[0]}']")).to_be_in_viewport()
+    assert await chat.log.evaluate(FIRST_VISIBLE) == before
+    tab = chat.page.get_by_role("tab", name="Beside it")
+    await tab.click()
+    await expect(tab).to_have_attribute("aria-selected", "true")
+    await chat.page.goto(f"{talk.server.url}/#/")
+    await chat.page.reload()
+    await chat.page.goto(f"{talk.server.url}/#/session/{talk.id}")
+    await expect(tab).to_have_attribute("aria-selected", "true")
     await chat.page.close()
+
+
+async def until_stored(page: Page, draft: str) -> None:
+    """Wait until the page has stored its state, which it does half a second after the last change."""
+    async with asyncio.timeout(30):
+        while draft not in await page.evaluate("JSON.stringify({ ...localStorage, ...sessionStorage })"):
+            await asyncio.sleep(0.05)
 
 
 async def test_r11_closing_the_panel_can_end_its_agents(device: BrowserContext, shared: Server) -> None:
@@ -161,8 +251,15 @@ async def test_r11_closing_the_panel_can_end_its_agents(device: BrowserContext, 
             await asyncio.sleep(0.05)
 
 
-async def test_r12_a_page_that_is_left_tells_the_server(shared: Server) -> None:
+async def test_r12_a_page_that_is_left_tells_the_server_which_ends_the_agents(
+    device: BrowserContext, shared: Server
+) -> None:
     talk = await SessionClient.begin(shared, onLastDisconnect="terminate")
-    await shared.call("POST", f"{talk.path}/leave", 204)
+    chat = await ChatPage.at(device, talk)
+    await chat.page.goto("about:blank")
     ended = await talk.wait_for_event("session_end")
     assert ended["data"]["reason"] == "last_disconnect"
+    assert (await talk.worker())["state"] == "terminated"
+    lines = (shared.home / "logs" / "audit.log").read_text().splitlines()
+    assert f"{talk.path}/leave" in [json.loads(line)["path"] for line in lines]
+    await chat.page.close()

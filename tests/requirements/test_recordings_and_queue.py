@@ -162,3 +162,15 @@ async def test_r54_messages_wait_in_the_queue_until_the_agent_is_idle(
         notices
     )
     await talk.wait_for_event("agent_message", text="sent")
+    await shared.call("POST", f"{queue}/pause")
+    kept, at_once = [
+        await shared.call("POST", queue, 201, json={"message": f"[[chunk {word}]]"})
+        for word in ("kept", "now")
+    ]
+    await shared.call("POST", f"{queue}/{at_once['id']}/send-now")
+    await talk.wait_for_event("user_prompt", promptId=at_once["id"])
+    await talk.wait_for_event("agent_message", text="now")
+    await shared.restart()
+    assert [each["id"] for each in (await shared.call("GET", queue, 200))["messages"]] == [kept["id"]]
+    await shared.call("POST", f"{queue}/resume")
+    await talk.wait_for_event("agent_message", text="kept")

@@ -9,8 +9,10 @@ from typing import Any
 
 import psutil
 import pytest
+from playwright.async_api import BrowserContext, expect
 
 from bullpen.workers.kinds import KINDS
+from support.pages import TerminalPage
 from support.pictures import png
 from support.server import Server
 from support.session_client import SessionClient
@@ -19,7 +21,6 @@ from support.tui_session_client import TuiSessionClient, define_tui
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 CREATED = "2025-01-01T00:00:00.000Z"
-PROTOCOL = Path(__file__).parents[2] / "docs" / "protocol.md"
 
 
 async def create(server: Server, **body: Any) -> dict[str, Any]:
@@ -45,14 +46,14 @@ class WorkerSocket:
         self._path = f"/ws/session/{worker['sessionId']}/worker/{worker['id']}"
         self._server = server
 
-    async def exchange(self, *sent: dict[str, Any], until: str = "", text: str = "") -> list[dict[str, Any]]:
-        """Send messages; return the received ones up to one of the type `until`, or to this text."""
+    async def exchange(self, *sent: dict[str, Any], text: str = "", **until: Any) -> list[dict[str, Any]]:
+        """Send messages; return the received ones up to one with the fields `until`, or up to this text."""
         received: list[dict[str, Any]] = []
         async with self._server.socket(self._path) as ws, asyncio.timeout(60):
             for message in sent:
                 await ws.send(json.dumps(message))
-            while not received or (
-                text not in terminal_text(received) if text else received[-1]["type"] != until
+            while not received or not (
+                text in terminal_text(received) if text else until.items() <= received[-1].items()
             ):
                 received.append(json.loads(await ws.recv()))
         return received
@@ -121,24 +122,32 @@ async def test_r73_sessions_and_workers_survive_a_restart_of_the_server(shared: 
     await end(shared, session)
 
 
-async def test_r74_a_reload_of_the_page_keeps_every_worker_and_its_screen(shared: Server) -> None:
+async def test_r74_a_reload_of_the_page_keeps_every_worker_and_its_screen(
+    shared: Server, device: BrowserContext
+) -> None:
     session = await create(shared, type="quick")
-    workers = [await add(shared, session, type="terminal") for _ in range(2)]
+    workers = [await add(shared, session, type="terminal", name=name) for name in ("First", "Second")]
+    page = await device.new_page()
+    await page.goto(f"{shared.url}/#/session/{session['id']}")
+    terminal = TerminalPage(page)
     for worker in workers:
-        typed = {"type": "input", "data": f"echo kept-$((40 + 2))-{worker['role'].replace(' ', '')}\r"}
-        wanted = f"kept-42-{worker['role'].replace(' ', '')}"
-        await WorkerSocket(shared, worker).exchange(typed, text=wanted)
-        (history, *_) = await WorkerSocket(shared, worker).exchange(until="history")
-        assert wanted in history["data"]
-    shown = await shared.call("GET", f"/api/sessions/{session['id']}", 200)
-    assert [each["id"] for each in shown["workers"]] == [each["id"] for each in workers]
+        await page.get_by_role("tab", name=worker["name"]).click()
+        await terminal.run(f"echo kept-$((40 + 2))-{worker['role']}")
+        await terminal.wait_for_text(f"kept-42-{worker['role']}")
+    await page.reload()
+    await expect(page.get_by_role("tab")).to_have_count(len(workers))
+    for worker in workers:
+        await page.get_by_role("tab", name=worker["name"]).click()
+        await terminal.wait_for_text(f"kept-42-{worker['role']}")
+        assert await shared.worker_in(session["id"], worker["id"], "active") == worker
+    await page.close()
     await end(shared, session)
 
 
 async def test_r75_there_are_sockets_for_a_worker_and_for_the_dashboard(shared: Server) -> None:
     session = await create(shared, type="quick")
     worker = await add(shared, session, type="terminal")
-    assert await WorkerSocket(shared, worker).exchange(until="history")
+    assert await WorkerSocket(shared, worker).exchange(type="history")
     async with shared.socket("/ws/dashboard") as ws, asyncio.timeout(30):
         first = json.loads(await ws.recv())
     assert session["id"] in [each["id"] for each in first["sessions"]]
@@ -162,16 +171,18 @@ async def test_r77_the_server_sends_output_exit_history_and_activity(shared: Ser
     session = await create(shared, type="quick")
     worker = await add(shared, session, type="terminal")
     received = await WorkerSocket(shared, worker).exchange(
-        {"type": "input", "data": "echo he''llo; exit 3\r"}, until="exit"
+        {"type": "input", "data": "echo he''llo; exit 3\r"}, type="exit"
     )
     assert received[0]["type"] == "history"
     assert "hello" in terminal_text(received)
     assert (received[-1]["exitCode"], received[-1]["signal"]) == (3, None)
-    await define_tui(shared)
-    agent = await add(shared, session, type="agent", agentId="tui")
-    activity = (await WorkerSocket(shared, agent).exchange(until="activity"))[-1]
-    assert activity["state"] in ("active", "idle", "asking", "unknown")
     await end(shared, session)
+    await define_tui(shared)
+    in_terminal = await TuiSessionClient.begin(shared)
+    socket = WorkerSocket(shared, await in_terminal.worker())
+    await socket.exchange({"type": "input", "data": "[[ask]]\r"}, type="activity", state="asking")
+    await socket.exchange({"type": "input", "data": "y"}, type="activity", state="idle")
+    await shared.call("DELETE", in_terminal.path, 200)
 
 
 async def test_r78_sessions_are_created_listed_read_deleted_and_restarted(shared: Server) -> None:
@@ -211,16 +222,35 @@ async def test_r80_an_agent_id_starts_the_primary_agent_which_may_continue(share
     await shared.call("DELETE", second.path, 200)
 
 
-async def test_r81_each_of_the_fourteen_operations_has_a_route(shared: Server) -> None:
-    table = PROTOCOL.read_text().split("## Operations of a session manager")[1].split("##")[0]
-    rows = [line.split("|")[1:-1] for line in table.splitlines() if line.startswith("| `")]
-    assert len(rows) == 14
-    paths = (await shared.call("GET", "/api/openapi.json", 200))["paths"]
-    routes = {f"{method.upper()} {path}" for path, methods in paths.items() for method in methods}
-    for _, how, _ in rows:
-        for route in [each for each in how.split("`")[1::2] if " /api/" in each]:
-            known = route.replace("{id}", "{session_id}").replace("{wid}", "{worker_id}")
-            assert known in routes
+async def test_r81_a_client_has_the_fourteen_operations_of_the_session_manager(shared: Server) -> None:
+    """In the order of the document; the comment of a line is the name of the operation there."""
+    session = await create(shared, type="quick", agentId="scripted")  # createSession
+    path = f"/api/sessions/{session['id']}"
+    assert (await shared.call("GET", path, 200))["id"] == session["id"]  # getSession
+    listed = (await shared.call("GET", "/api/sessions", 200))["sessions"]  # getAllSessions
+    assert session["id"] in [each["id"] for each in listed]
+    worker = await add(shared, session, type="terminal")  # createWorker
+    own = f"{path}/workers/{worker['id']}"
+    assert (await shared.call("GET", own, 200))["pid"] == worker["pid"]  # getWorker
+    async with shared.socket(f"/ws/session/{session['id']}/worker/{worker['id']}") as ws:
+        received = [json.loads(await ws.recv())]  # attachWorkerCallbacks
+        await ws.send(json.dumps({"type": "resize", "cols": 101, "rows": 33}))  # resizeWorker
+        await ws.send(json.dumps({"type": "input", "data": "stty size\r"}))  # writeWorkerInput
+        async with asyncio.timeout(60):
+            while "33 101" not in terminal_text(received):
+                received.append(json.loads(await ws.recv()))
+    # detachWorkerCallbacks: the socket is closed, and the worker goes on
+    output = await shared.http.get(f"{own}/output")  # getWorkerOutputBuffer
+    assert "33 101" in output.text
+    assert (await shared.worker_in(session["id"], worker["id"], "active"))["pid"] == worker["pid"]
+    agent = await shared.worker_in(session["id"], session["workers"][0]["id"], "active")
+    assert agent["activity"] == "idle"  # getWorkerActivityState
+    restart = f"{path}/workers/{agent['id']}/restart"
+    restarted = await shared.call("POST", restart, 200, json={"continueConversation": True})
+    assert restarted["run"] == agent["run"] + 1  # restartAgentWorker
+    await shared.call("DELETE", own, 200)  # deleteWorker
+    assert not psutil.pid_exists(worker["pid"])
+    assert (await shared.call("DELETE", path, 200))["status"] == "cancelled"  # deleteSession
 
 
 async def test_r82_both_formats_of_sessions_json_are_imported(shared: Server) -> None:

@@ -1,5 +1,6 @@
 """Which mechanism is used on a machine where bubblewrap is missing or does not work."""
 
+import asyncio
 import os
 import shutil
 from pathlib import Path
@@ -9,8 +10,9 @@ import pytest
 from bullpen.domain.errors import Conflict
 from bullpen.sandbox import mechanism
 from bullpen.sandbox.command import command_for, sandboxed_command
-from bullpen.sandbox.mechanism import INSTALL, LANDLOCK_GAPS, Mechanism, find_mechanism
+from bullpen.sandbox.mechanism import INSTALL, LANDLOCK_GAPS, Mechanism, describe_mechanism, find_mechanism
 from bullpen.sandbox.profile import OPEN, Profile
+from support.server import SECONDS, Server
 
 WORKSPACE = Profile(level="workspace", workspace="/")
 # What bwrap prints where a seccomp filter, a sysctl or AppArmor refuses user namespaces.
@@ -53,6 +55,17 @@ def test_landlock_is_used_where_namespaces_are_refused_and_the_reason_is_kept(re
     assert "namespaces" in found.advice
 
 
+def test_one_line_names_the_sandbox_and_how_to_get_a_better_one(programs: Path) -> None:
+    full = Mechanism(name="bubblewrap")
+    assert describe_mechanism(full, "workspace").startswith("Agents run in a sandbox (bubblewrap), ")
+    assert "without a sandbox" in describe_mechanism(full, "open")
+    weaker = describe_mechanism(find_mechanism({"PATH": str(programs)}), "workspace")
+    assert weaker.startswith("Agents run in a weaker sandbox (Landlock): bubblewrap is not installed.")
+    assert INSTALL in weaker
+    none = describe_mechanism(Mechanism(name="none", problem="it is gone", advice=INSTALL), "workspace")
+    assert none == f"Agents cannot be started: it is gone. To change that: {INSTALL}"
+
+
 def test_on_ubuntu_the_advice_is_a_profile_of_apparmor(
     refusing: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -78,4 +91,21 @@ def test_landlock_refuses_a_sealed_run() -> None:
 
 
 async def test_an_open_run_is_not_wrapped() -> None:
-    assert await sandboxed_command(OPEN, ["true"], {}, "/") == ["true"]
+    assert await sandboxed_command(OPEN, ["true"], {"LD_PRELOAD": "x"}, "/") == (
+        ["true"],
+        {"LD_PRELOAD": "x"},
+    )
+
+
+async def test_the_start_says_in_one_line_which_sandbox_agents_have(server: Server, programs: Path) -> None:
+    (programs / "git").symlink_to(os.path.realpath(shutil.which("git") or "git"))
+    await wait_for_output(server, "Agents run in a sandbox (bubblewrap), which hides")
+    server.set(PATH=str(programs))
+    await server.restart()
+    await wait_for_output(server, "Agents run in a weaker sandbox (Landlock): bubblewrap is not installed.")
+
+
+async def wait_for_output(server: Server, text: str) -> None:
+    async with asyncio.timeout(SECONDS):
+        while text not in server.output():
+            await asyncio.sleep(0.02)

@@ -2,20 +2,13 @@
 
 import json
 import os
-import subprocess
-import sys
-import sysconfig
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import bullpen
+from support.other_user import run_python
 
-SYSTEM_PYTHON = "/usr/bin/python3"
-SOURCES = Path(bullpen.__file__).parents[1]
-ORDINARY_USER = 61234  # an id that no user has
-SECONDS = 200
 # What is possible at a level besides what its name prevents. Everything is possible at `open`.
 OPEN_NETWORK = {"connect by TCP", "connect by IPv6", "send by UDP"}
 POSSIBLE = {
@@ -62,30 +55,10 @@ def test_every_probe_has_its_result_at_every_level(mechanism: str, user: str, tm
 
 def run_probes(mechanism: str, user: str, directory: Path) -> list[dict[str, Any]]:
     """Return the results of `bullpen sandbox test`, run by a user whose home is the directory."""
-    becomes_other = user == "ordinary" and os.geteuid() == 0
-    python = str(python_for_all(directory)) if becomes_other else sys.executable
-    command = [python, "-m", "bullpen", "sandbox", "test", "--json", "--mechanism", mechanism]
-    if becomes_other:
-        ids = [f"--{kind}={ORDINARY_USER}" for kind in ("reuid", "regid")]
-        command = ["setpriv", *ids, "--clear-groups", "--inh-caps=-all", *command]
-        os.chown(directory, ORDINARY_USER, ORDINARY_USER)
-        for parent in directory.parents[:3]:  # of pytest, which only root can enter
-            os.chmod(parent, 0o755)
-    environment = {**os.environ, "HOME": str(directory), "TMPDIR": str(directory)}
-    done = subprocess.run(
-        command, env=environment, cwd="/", capture_output=True, text=True, timeout=SECONDS, check=False
-    )
+    arguments = ["-m", "bullpen", "sandbox", "test", "--json", "--mechanism", mechanism]
+    done = run_python(arguments, user, directory)
     assert done.returncode == 0, done.stderr + done.stdout
     answer = json.loads(done.stdout)
     assert answer["mechanism"] == mechanism
     results: list[dict[str, Any]] = answer["probes"]
     return results
-
-
-def python_for_all(directory: Path) -> Path:
-    """Return a Python that every user may run, with the packages of this one, which may be in root's home."""
-    environment = directory / "environment"
-    subprocess.run([SYSTEM_PYTHON, "-m", "venv", "--without-pip", environment], check=True)
-    (packages,) = environment.glob("lib/python*/site-packages")
-    (packages / "all.pth").write_text("\n".join([str(SOURCES), sysconfig.get_path("purelib"), ""]))
-    return environment / "bin" / "python"

@@ -55,6 +55,28 @@ def test_the_home_is_empty_except_for_toolchains_caches_and_the_workspace() -> N
     }
 
 
+def test_a_directory_between_a_writable_and_a_restricted_path_cannot_be_renamed() -> None:
+    git = f"{WORKSPACE}/.git"
+    profile = workspace_profile(git=GitPaths(writable=(git,), read_only=(f"{git}/modules/a/b/config",)))
+    below = {path: access for path, access in mounts(profile).items() if path.startswith(git)}
+    assert below == {
+        git: "write",
+        f"{git}/modules": "write",
+        f"{git}/modules/a": "write",
+        f"{git}/modules/a/b": "write",
+        f"{git}/modules/a/b/config": "read",
+    }
+
+
+def test_no_directory_is_shown_in_the_temporary_directory_of_a_session() -> None:
+    machine = replace(MACHINE, private=("/tmp", "/tmp/a/b"), own=(), secrets=())
+    shown = mounts(workspace_profile(machine, temporary="/data/tmp"))
+    assert {path: access for path, access in shown.items() if path.startswith("/tmp")} == {
+        "/tmp": "write",
+        "/tmp/a/b": "hidden",
+    }
+
+
 def test_outer_mounts_come_before_inner_ones() -> None:
     paths = [mount.path for mount in workspace_profile().mounts]
     assert all(not outer.startswith(f"{inner}/") for i, inner in enumerate(paths) for outer in paths[:i])
@@ -117,7 +139,7 @@ def test_git_configuration_is_read_only_below_a_writable_git_directory() -> None
 
 def test_a_run_is_told_what_it_can_write_and_how_more_is_allowed() -> None:
     note = dict(workspace_profile(state=("/state",)).variables)["BULLPEN_SANDBOX_NOTE"]
-    assert f"/state, {WORKSPACE} and /tmp" in note
+    assert f"/state, {WORKSPACE}, caches and /tmp" in note
     assert "bullpen sandbox allow" in note
 
 
@@ -148,3 +170,14 @@ def test_the_options_of_bubblewrap_follow_the_mounts() -> None:
         *("--ro-bind", "/empty", "/home/c"),
         *("--bind", "/data/tmp", "/tmp"),
     ]
+
+
+def test_no_run_writes_what_shells_of_the_user_read_in_the_cache() -> None:
+    machine = replace(MACHINE, caches=(f"{HOME}/.cache/pip",), private_cache="/data/cache")
+    found = {mount.path: mount for mount in workspace_profile(machine).mounts}
+    assert found[f"{HOME}/.cache"] == Mount(f"{HOME}/.cache", "write", "/data/cache")
+    assert found[f"{HOME}/.cache/pip"] == Mount(f"{HOME}/.cache/pip", "write")
+    chosen = workspace_profile(replace(machine, caches=(f"{HOME}/.cache",)))
+    assert Mount(f"{HOME}/.cache", "write") in chosen.mounts
+    in_home = plan_profile("workspace", machine, RunPaths(workspace=HOME))
+    assert "/data/cache" not in [mount.source for mount in in_home.mounts]

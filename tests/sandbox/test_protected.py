@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -250,7 +250,7 @@ def swapped(protected: ProtectedHome, request: pytest.FixtureRequest) -> Iterato
 
 
 def test_no_open_of_a_path_that_is_exchanged_constantly_serves_a_protected_file(
-    protected: ProtectedHome, swapped: str
+    protected: ProtectedHome, swapped: str, print_figures: Callable[[str], None]
 ) -> None:
     files = protected.files(secrets=True)
     results: Counter[bytes | None] = Counter()
@@ -260,4 +260,5 @@ def test_no_open_of_a_path_that_is_exchanged_constantly_serves_a_protected_file(
         except (Forbidden, NotFound):
             results[None] += 1
     assert set(results) == {b"hello", None}
-    print(f"{results.total():,} opens of {swapped}: {results[b'hello']:,} served the file of the workspace")
+    served = f"{results[b'hello']:,} served the file of the workspace, none a protected one"
+    print_figures(f"{results.total():,} opens of {swapped} while it is exchanged: {served}")

@@ -1,16 +1,26 @@
-"""The proxy of sealed runs: which hosts it reaches, and what becomes of the others."""
+"""The proxy of sealed runs: which hosts it reaches, and how it refuses and reports other hosts."""
 
 import asyncio
 import json
 import shlex
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
-from bullpen.sandbox.proxy import SOCKET_NAME, BadProxyRequest, SandboxProxy, allows, is_local, parse_request
+from bullpen.sandbox.proxy import (
+    SOCKET_NAME,
+    BadProxyRequest,
+    ProxyRequest,
+    SandboxProxy,
+    allows,
+    is_local,
+    parse_request,
+)
 from support.server import Server
 from support.session_client import SessionClient, define_scripted
 
@@ -39,10 +49,21 @@ def test_a_host_is_allowed_by_its_name_and_port(
     assert allows(allowed, host, port) is result
 
 
-@pytest.mark.parametrize("address", ["127.0.0.1", "::1", "169.254.169.254", "fe80::1%eth0", "0.0.0.0"])
+@pytest.mark.parametrize(
+    "address", ["127.0.0.1", "::1", "169.254.169.254", "fe80::1%eth0", "0.0.0.0", "::ffff:127.0.0.1"]
+)
 def test_a_name_must_not_lead_to_this_machine(address: str) -> None:
     assert is_local(address)
     assert not is_local("192.0.2.1")
+
+
+def test_every_address_of_an_interface_belongs_to_this_machine() -> None:
+    families = (socket.AF_INET, socket.AF_INET6)
+    found = [
+        each.address for all in psutil.net_if_addrs().values() for each in all if each.family in families
+    ]
+    assert "127.0.0.1" in found
+    assert [address for address in found if not is_local(address)] == []
 
 
 def test_a_request_names_its_program_and_host() -> None:
@@ -92,7 +113,12 @@ async def test_a_sealed_agent_reaches_only_allowed_hosts_and_refusals_are_record
         client = await SessionClient.begin(server, sandbox="sealed")
         assert (await fetch(client, "http://elsewhere.invalid/"))["exitCode"] == 22
         refused = await client.wait_for_event("sandbox_refusal")
-        assert refused["data"] == {"host": "elsewhere.invalid:80", "program": "curl"}
+        assert refused["data"] == {
+            "kind": "host",
+            "target": "elsewhere.invalid",
+            "program": "curl",
+            "canBeAllowed": True,
+        }
         assert refused["role"].startswith("curl")
 
         url, host = f"http://127.0.0.1:{port}/", f"127.0.0.1:{port}"
@@ -109,17 +135,17 @@ async def test_a_sealed_agent_reaches_only_allowed_hosts_and_refusals_are_record
 
 
 async def test_a_name_that_leads_to_this_machine_is_refused(tmp_path: Path) -> None:
-    refused: list[str] = []
+    refused: list[tuple[str, str, bool]] = []
 
-    async def report(host: str, program: str) -> None:
-        refused.append(f"{host} {program}")
+    async def report(request: ProxyRequest, can_be_allowed: bool) -> None:
+        refused.append((request.host, request.program, can_be_allowed))
 
     async with page_server() as port, SandboxProxy(lambda: [f"localhost:{port}"], report).listen(tmp_path):
         reader, writer = await asyncio.open_unix_connection(str(tmp_path / SOCKET_NAME))
         writer.write(f"x\nGET http://localhost:{port}/ HTTP/1.1\r\n\r\n".encode())
         assert (await reader.read()).startswith(b"HTTP/1.1 403")
         writer.close()
-    assert refused == [f"localhost:{port} x"]
+    assert refused == [("localhost", "x", False)]
 
 
 async def test_a_path_can_be_allowed_and_bullpens_own_cannot(server: Server, tmp_path: Path) -> None:
@@ -141,5 +167,15 @@ async def test_a_path_can_be_allowed_and_bullpens_own_cannot(server: Server, tmp
         return code
 
     assert await exit_code() == 1
-    await server.call("PUT", "/api/sandbox/grants", 200, json={"kind": "read", "target": str(shared)})
+    granted = {"kind": "read", "target": str(shared)}
+    await server.call("PUT", "/api/sandbox/grants", 200, json=granted)
     assert await exit_code() == 0
+    around = {"kind": "write", "target": str(server.home.parent)}
+    assert "contains files" in (await server.call("PUT", "/api/sandbox/grants", 403, json=around))["message"]
+
+    # A run that may write around a granted path could lead it to another one, for the runs after it.
+    shared.rename(tmp_path / "other")
+    shared.symlink_to(tmp_path / "other")
+    assert await exit_code() == 1
+    added = await server.call("PUT", "/api/sandbox/grants", 200, json=granted)
+    assert added["target"] == str(tmp_path / "other")

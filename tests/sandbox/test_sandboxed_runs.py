@@ -87,6 +87,19 @@ def test_a_run_finds_its_temporary_directory_if_the_user_has_another_one(runs: S
     assert list(own.iterdir()) == []
 
 
+def test_runs_keep_a_cache_of_their_own_and_shells_of_the_user_read_none_of_it(runs: SandboxedRuns) -> None:
+    """Some shells run files of ~/.cache when they start."""
+    cache = runs.home / ".cache"
+    (cache / "pip").mkdir(parents=True)
+    assert (
+        runs.run("echo evil > ~/.cache/p10k-instant-prompt-ada.zsh; echo x > ~/.cache/pip/y").returncode == 0
+    )
+    assert [path.name for path in cache.rglob("*")] == ["pip", "y"]
+    assert runs.run("mkdir -p ${XDG_CACHE_HOME:-~/.cache}/tool && echo x > $_/file").returncode == 0
+    assert runs.run("cat ${XDG_CACHE_HOME:-~/.cache}/tool/file").stdout == "x\n"
+    assert not (cache / "tool").exists()
+
+
 def test_the_runs_of_a_session_share_a_temporary_directory(bubblewrap: SandboxedRuns) -> None:
     assert bubblewrap.run("echo hello > /tmp/a").returncode == 0
     assert bubblewrap.run("cat /var/tmp/a").stdout == "hello\n"
@@ -160,6 +173,41 @@ def test_git_works_in_a_linked_worktree_but_nothing_else_of_the_repository(
     assert (repository.git_dir / "config").read_bytes() == config
     assert (repository.git_dir / "HEAD").read_bytes() == head
     assert repository.git("status", "--porcelain") == ""
+
+
+def test_a_submodule_works_but_its_configuration_stays(bubblewrap: SandboxedRuns) -> None:
+    repository, inner = Repo(bubblewrap.workspace), Repo(bubblewrap.other)
+    repository.git("submodule", "--quiet", "add", str(inner.path), "lib/sub")
+    repository.commit("submodule")
+    config = repository.git_dir / "modules/lib/sub/config"
+    before = config.read_bytes()
+    done = bubblewrap.run(f"cd lib/sub\n{WORK}")
+    assert done.returncode == 0, done.stderr
+    for attempt in (
+        "git -C lib/sub config core.fsmonitor /bin/evil",
+        "mv .git/modules .git/elsewhere",
+        "mv .git/modules/lib .git/elsewhere",
+        "mv .git/modules/lib/sub .git/elsewhere",
+    ):
+        assert bubblewrap.run(attempt).returncode != 0, attempt
+    assert config.read_bytes() == before
+
+
+def test_a_run_in_a_main_work_tree_cannot_lead_a_linked_one_to_another_configuration(
+    bubblewrap: SandboxedRuns,
+) -> None:
+    repository = Repo(bubblewrap.workspace)
+    repository.git("worktree", "add", "-q", "-b", "linked", str(bubblewrap.other / "linked"))
+    admin = repository.git_dir / "worktrees/linked"
+    for attempt in (
+        f"echo ../../evil > {admin}/commondir",
+        f"echo /elsewhere/.git > {admin}/gitdir",
+        f"mv {admin} {admin}.old",
+        f"mv {admin.parent} {admin.parent}.old",
+    ):
+        assert bubblewrap.run(attempt).returncode != 0, attempt
+    assert bubblewrap.run(f"echo x > {admin}/ORIG_HEAD && git worktree add -q own").returncode == 0
+    assert (admin / "commondir").read_text() == "../..\n"
 
 
 def test_a_worktree_configuration_that_git_reads_cannot_be_written(bubblewrap: SandboxedRuns) -> None:

@@ -21,6 +21,7 @@ SANDBOXED = {
     "workers/terminal.py": "passes a ChildSpec, which has a profile",
     "sessions/worktree_setup.py": "the setup and cleanup commands",
     "sessions/titling.py": "the title command",
+    "sandbox/limit_launcher.py": "runs the sandbox of a run, which was wrapped before",
     "sandbox/landlock_launcher.py": "restricts itself before it runs the program",
     "sandbox/proxy_bridge.py": "inside the sandbox of a sealed run",
     "sandbox/probe_program.py": "inside the sandbox that is tried",

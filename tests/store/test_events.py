@@ -17,7 +17,7 @@ from bullpen.domain.errors import NotFound
 from bullpen.domain.events import Draft, Event, SessionChanged, SessionEnd, WorkerReady
 from bullpen.domain.snapshot import Snapshot, fold_all
 from bullpen.store import saved_snapshots
-from bullpen.store.append import AlreadyAnswered, Append, Consumed, OutboxLine, StoredAnswer
+from bullpen.store.append import AlreadyAnswered, Append, ConsumedOffset, OutboxLine, StoredAnswer
 from bullpen.store.events import EventStore
 from bullpen.store.records import RecordStore
 from bullpen.store.tables import answers, snapshots
@@ -32,7 +32,7 @@ from support.sample_events import (
     worker_spawning,
 )
 
-SNAPSHOT_SCHEMA = (17, "ee6ea1a62b9a83c7")
+SNAPSHOT_SCHEMA = (18, "c3a12d25a3b1f9b2")
 
 
 def line(
@@ -274,8 +274,8 @@ async def test_the_consumed_offset_is_stored_with_the_events(store: EventStore) 
     append = new_session_with_worker()
     await store.commit(append)
     assert await store.consumed_offset("w", 1) == 0
-    await store.commit(append_to(append.snapshot, error_draft("line"), consumed=Consumed("w", 1, 512)))
-    await store.commit(append_to(append.snapshot, consumed=Consumed("w", 1, 700)))
+    await store.commit(append_to(append.snapshot, error_draft("line"), consumed=ConsumedOffset("w", 1, 512)))
+    await store.commit(append_to(append.snapshot, consumed=ConsumedOffset("w", 1, 700)))
     assert await store.consumed_offset("w", 1) == 700
     assert await store.consumed_offset("w", 2) == 0
 

@@ -6,7 +6,7 @@ from sqlalchemy import Connection, func, select
 from bullpen.domain.errors import NotFound
 from bullpen.domain.events import Draft
 from bullpen.domain.snapshot import Snapshot
-from bullpen.store.append import Consumed, OutboxLine
+from bullpen.store.append import ConsumedOffset, OutboxLine
 from bullpen.store.database import Database
 from bullpen.store.events import EventStore
 from bullpen.store.records import RecordStore
@@ -24,7 +24,7 @@ async def create_full_session(store: EventStore, name: str, length: int = 1500) 
     )
     await store.commit(append)
     line = OutboxLine(f"{name}-w", 1, lambda n: b"%d" % n)
-    await store.commit(append_to(append.snapshot, outbox=[line], consumed=Consumed(f"{name}-w", 1, 9)))
+    await store.commit(append_to(append.snapshot, outbox=[line], consumed=ConsumedOffset(f"{name}-w", 1, 9)))
 
 
 async def row_counts(database: Database) -> dict[str, int]:

@@ -10,7 +10,7 @@ import sys
 
 from bullpen.domain.errors import NotFound
 from bullpen.domain.events import Draft
-from bullpen.log.log import Consumed, OutboxLine, SessionLog
+from bullpen.log.log import ConsumedOffset, OutboxLine, SessionLog
 from bullpen.store.database import Database
 from bullpen.store.events import EventStore
 from support.sample_events import SESSION_START, error_draft, worker_spawning
@@ -30,7 +30,7 @@ async def append_for_ever(store: EventStore, name: str) -> None:
     while True:
         n += 1
         line = OutboxLine(worker, 1, lambda number, n=n: b"%d %d" % (number, n))  # type: ignore[misc]
-        await log.append([error_draft(str(n), worker)], outbox=[line], consumed=Consumed(worker, 1, n))
+        await log.append([error_draft(str(n), worker)], outbox=[line], consumed=ConsumedOffset(worker, 1, n))
         os.write(1, f"{name} {n}\n".encode())
 
 

@@ -21,7 +21,7 @@ from bullpen.store.events import EventStore
 
 SETTINGS = {
     "listen_addresses": "''",
-    "fsync": "off",  # tests kill processes, not the machine
+    "fsync": "off",  # only a crash of the machine would lose data
     "shared_buffers": "16MB",
     "max_connections": "30",
     "autovacuum": "off",

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -43,7 +43,8 @@ class _Handler(SimpleHTTPRequestHandler):
         if "/objects/" in self.path:
             self.server.asked_for_objects.set()
             self.server.released.wait(60)
-        super().do_GET()
+        with suppress(ConnectionError):  # a clone was cancelled
+            super().do_GET()
 
     def log_message(self, format: str, *args: Any) -> None:
         pass

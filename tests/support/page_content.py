@@ -22,6 +22,7 @@ RULE = {
     "path": None,
     "command": None,
 }
+GRANT = {"kind": "read", "target": "/srv/maps"}
 # All colours but black, which is a background colour: in the dark theme it is invisible.
 COLORS = r"for n in 31 32 33 34 35 36 37 90 91 92 93 94 95 96 97; do printf '\033[%smword\033[m ' $n; done"
 
@@ -35,6 +36,7 @@ class PageContent:
     asking: SessionClient
     failed: SessionClient
     archived: SessionClient
+    refused: SessionClient
 
     @classmethod
     async def create(cls, workspace: Path, server: Server) -> Self:
@@ -58,12 +60,16 @@ class PageContent:
             await _asking_question(server),
             await _failed(server),
             await _archived(server),
+            await _refused(server),
         )
 
     async def add_records(self) -> None:
-        """Add a rule, a token and a share link."""
+        """Add a rule, a token, a grant and a share link."""
         await self.server.call("POST", "/api/rules", 201, json=RULE)
         await self.server.call("POST", "/api/tokens", 201, json={"name": "ci", "scope": "view"})
+        await self.server.call(
+            "PUT", "/api/sandbox/grants", 200, json={"kind": "read", "target": "/srv/maps"}
+        )
         await self.share_link()
 
     async def share_link(self) -> str:
@@ -98,6 +104,13 @@ async def _archived(server: Server) -> SessionClient:
     talk = await SessionClient.begin(server, "other", title="In the archive")
     await talk.run_turn("[[chunk done]]")
     await server.call("POST", f"{talk.path}/complete", 200)
+    return talk
+
+
+async def _refused(server: Server) -> SessionClient:
+    """Create a session without a sandbox whose agent was refused a file outside its workspace."""
+    talk = await SessionClient.begin(server, "other", title="Refused a file", sandbox="open")
+    await talk.run_turn("""[[ask method=fs/read_text_file 'params={"path": "/srv/notes.txt"}']]""")
     return talk
 
 

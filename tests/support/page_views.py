@@ -9,7 +9,7 @@ from support.page_content import COLORS, PageContent
 from support.pages import TerminalPage
 
 SETTINGS = (
-    *("appearance", "keys", "notifications", "agents", "rules", "repositories"),
+    *("appearance", "keys", "notifications", "agents", "rules", "sandbox", "repositories"),
     *("worktrees", "shares", "devices", "tokens", "transfer"),
 )
 BLUR_FIELD = "document.activeElement?.closest('.chat, .xterm') && document.activeElement.blur()"
@@ -21,6 +21,7 @@ class ViewNavigator:
     names: tuple[str, ...] = (
         *(
             "home",
+            "sandbox_choice",
             "add_project",
             "new_session",
             "refused",
@@ -33,7 +34,7 @@ class ViewNavigator:
         ),
         *("plan", "details", "preview", "menu", "new_tab", "share", "export", "rename", "question", "failed"),
         *("terminal", "replay", "mention", "inbox", "search", "usage", "palette", "help", "missing"),
-        *("archived", "confirmation"),
+        *("archived", "confirmation", "sandbox_refusal"),
     )
 
     def __init__(self, page: Page, content: PageContent) -> None:
@@ -49,6 +50,10 @@ class ViewNavigator:
     async def home(self) -> None:
         await self._show("")
         await expect(self._page.get_by_role("heading", name="Waiting for you")).to_be_visible()
+
+    async def sandbox_choice(self) -> None:
+        await self._page.get_by_role("main").get_by_text("Sandbox", exact=True).click()
+        await expect(self._page.get_by_label("Sandbox level")).to_be_visible()
 
     async def add_project(self) -> None:
         await self._page.get_by_role("main").get_by_role("button", name="Add a project").click()
@@ -106,7 +111,10 @@ class ViewNavigator:
 
     async def details(self) -> None:
         await self._show_panel("Details")
-        await expect(self._page.get_by_role("complementary", name="Details")).to_contain_text("Directory")
+        details = self._page.get_by_role("complementary", name="Details")
+        await expect(details).to_contain_text("Enforced by")
+        for folded in ("Can only read in these", "Can read, beside the system", "Cannot see"):
+            await details.get_by_text(folded).click()
 
     async def preview(self) -> None:
         await self._show_panel("Preview")
@@ -192,6 +200,10 @@ class ViewNavigator:
     async def menu_of_archived(self) -> None:
         await self._page.get_by_role("button", name="Session menu").click()
 
+    async def sandbox_refusal(self) -> None:
+        await self._show(f"session/{self._content.refused.id}")
+        await expect(self._page.get_by_role("region", name="Refused by the sandbox")).to_be_visible()
+
     async def settings(self, section: str) -> None:
         await self._show(f"settings/{section}")
         await expect(self._page.locator("main h1, main h2").first).to_be_visible()
@@ -246,10 +258,22 @@ class PhoneViewNavigator(ViewNavigator):
     """Opens the views on a phone, which shows one view at a time and opens some of them differently."""
 
     names = (
-        *("home", "start", "add_project", "chat", "queue", "menu", "changes", "diff", "files", "file"),
+        *(
+            "home",
+            "start",
+            "sandbox_choice",
+            "add_project",
+            "chat",
+            "queue",
+            "menu",
+            "changes",
+            "diff",
+            "files",
+            "file",
+        ),
         *("plan", "details", "preview", "new_tab", "share", "export", "rename", "question", "failed"),
         *("terminal", "replay", "past_terminal", "past_changes", "mention", "inbox", "search", "usage"),
-        *("palette", "missing", "archived", "confirmation"),
+        *("palette", "missing", "archived", "confirmation", "sandbox_refusal"),
     )
 
     async def home(self) -> None:

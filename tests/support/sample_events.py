@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from bullpen.domain.events import Draft, Error, Event, SessionStart, WorkerSpawning
 from bullpen.domain.snapshot import Snapshot, fold
-from bullpen.store.append import Append, Consumed, EventEntry, OutboxLine, StoredAnswer
+from bullpen.store.append import Append, ConsumedOffset, EventEntry, OutboxLine, StoredAnswer
 from bullpen.wire.json import encode
 
 SESSION_START = SessionStart(session_type="quick", location_path="/srv/x", title="A session")
@@ -27,7 +27,7 @@ def append_to(
     before: Snapshot,
     *drafts: Draft,
     outbox: Sequence[OutboxLine] = (),
-    consumed: Consumed | None = None,
+    consumed: ConsumedOffset | None = None,
     answer: StoredAnswer | None = None,
 ) -> Append:
     """Return the append that a log would give to the store, for tests of the store alone."""

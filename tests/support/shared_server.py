@@ -14,6 +14,7 @@ ENVIRONMENT = {"AGENT_MAX_SESSIONS": "50"}
 REMOVED = (
     ("/api/repositories", "repositories", "id"),
     ("/api/rules", "rules", "name"),
+    ("/api/sandbox/grants", "grants", "id"),
     ("/api/agents", "agents", "id"),
     ("/api/tokens", "tokens", "id"),
 )

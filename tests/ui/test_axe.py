@@ -1,6 +1,7 @@
-"""No view has an accessibility violation or text of low contrast: on a desktop or a phone, light or dark."""
+"""No view has an accessibility violation, text of low contrast or the word "worker", on desktop and phone."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +65,7 @@ async def find_in_views_without_sessions(page: Page, server: Server) -> Findings
 
 async def violations(page: Page, view: str) -> Findings:
     """Return the violations of a view. The dark page differs in its colours only, which are measured."""
-    found = await run_axe(page, view) | await measure(page, f"light {view}")
+    found = await run_axe(page, view) | await measure(page, f"light {view}") | await find_words(page, view)
     await page.emulate_media(color_scheme="dark")
     await expect(page.locator(":root")).to_have_attribute("data-theme", "dark")
     found |= await measure(page, f"dark {view}")
@@ -72,6 +73,14 @@ async def violations(page: Page, view: str) -> Findings:
     await expect(page.locator(":root")).to_have_attribute("data-theme", "light")
     width = await page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
     return found | ({f"{view}: wider than the page": [f"{width} pixels"]} if width > 0 else {})
+
+
+async def find_words(page: Page, view: str) -> Findings:
+    """Return the lines of a view with a word that users do not know."""
+    lines = (await page.locator("body").inner_text()).splitlines()
+    if found := [line[:200] for line in lines if re.search(r"\bworkers?\b", line, re.IGNORECASE)]:
+        return {f"{view}: says worker": found}
+    return {}
 
 
 async def measure(page: Page, view: str) -> Findings:

@@ -89,6 +89,21 @@ async def test_a_killed_server_loses_and_doubles_no_prompt(chat: ChatPage, serve
     assert re.findall(r"<(\d+)>", text) == [str(n) for n in range(200)]
 
 
+async def test_an_agent_is_stopped_without_its_session_and_started_again(chat: ChatPage) -> None:
+    page = chat.page
+    await chat.send_message("[[chunk before]]")
+    await expect(chat.log).to_contain_text("before")
+    await page.get_by_role("button", name="Session menu").click()
+    await page.get_by_role("menuitem", name="Stop Scripted").click()
+    await expect(chat.log).to_contain_text("The agent has stopped.")
+    await expect(page.get_by_role("tab", name="Scripted")).to_be_visible()
+    assert (await chat.talk.server.call("GET", chat.talk.path))["status"] == "active"
+    await page.get_by_role("button", name="Session menu").click()
+    await page.get_by_role("menuitem", name="Start Scripted again").click()
+    await chat.send_message("[[chunk after]]")
+    await expect(chat.log).to_contain_text("after")
+
+
 async def test_archiving_can_be_undone(chat: ChatPage) -> None:
     await chat.page.get_by_role("button", name="Archive").click()
     await chat.page.get_by_role("button", name="Undo").click()
@@ -119,6 +134,7 @@ async def test_an_archived_session_names_its_uncommitted_files_and_is_continued(
 
 async def test_a_prompt_that_crashed_its_agent_can_be_tried_again_in_a_new_session(chat: ChatPage) -> None:
     await chat.send_message("[[crash]]")
+    await expect(chat.page.get_by_role("region", name="Archived session")).to_contain_text("Failed just now.")
     await chat.page.get_by_role("button", name="Try again in a new session").click()
     dialog = chat.page.get_by_role("dialog", name="New session")
     await expect(dialog.get_by_label("Prompt")).to_have_value("[[crash]]")

@@ -51,7 +51,7 @@ async def test_the_menu_of_a_new_tab_lists_two_agents_with_the_same_name(
     await expect(page.get_by_role("menuitem", name="New agent: Twin")).to_have_count(2)
 
 
-async def test_a_menu_on_a_phone_names_no_keys(browser: Browser, server: Server) -> None:
+async def test_menu_and_palette_on_a_phone_name_no_keys(browser: Browser, server: Server) -> None:
     phone = await browser.new_context(viewport={"width": 390, "height": 844}, is_mobile=True, has_touch=True)
     await log_in(phone, server)
     page = await open_session(phone, server)
@@ -59,3 +59,8 @@ async def test_a_menu_on_a_phone_names_no_keys(browser: Browser, server: Server)
     archive = page.get_by_role("menuitem", name="Archive session")
     await expect(archive).to_be_visible()
     assert "Ctrl" not in await archive.inner_text()
+    await page.keyboard.press("Escape")
+    await page.get_by_role("button", name="Search", exact=True).tap()
+    settings = page.get_by_role("option", name="Settings", exact=False).first
+    await expect(settings).to_be_visible()
+    assert "Ctrl" not in await settings.inner_text()

@@ -85,7 +85,7 @@ async def test_a_comment_is_written_and_sent_with_the_keyboard(session: ChatPage
     await expect(line).to_be_focused()
 
     await line.press("Enter")
-    await box.press("Control+Enter")  # still nothing
+    await box.press("Control+Enter")  # the text is still empty
     await expect(box).to_be_focused()
     await box.press_sequentially("say it in French")
     await box.press("Escape")

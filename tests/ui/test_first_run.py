@@ -17,6 +17,7 @@ async def test_the_demo_button_explains_the_plan_the_permission_and_the_change_i
     await page.goto(await login_url(server))
     promise = page.get_by_text("makes a plan, asks for permission and changes a file")
     await expect(promise).to_be_visible()
+    await expect(page.get_by_text("Agents run in a sandbox (bubblewrap)")).to_be_visible()
     await page.get_by_role("button", name="Try the demo agent").click()
     log = page.get_by_role("log")
     await expect(log).to_contain_text("Press Allow, or Reject and nothing happens.")

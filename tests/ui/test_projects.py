@@ -86,6 +86,31 @@ async def test_a_clone_shows_its_progress_and_is_cancelled_or_becomes_a_project(
         await expect(page.get_by_role("alert")).to_contain_text("needs a login; use its ssh address")
 
 
+async def test_a_session_starts_on_the_named_branch_at_the_chosen_one(
+    device: BrowserContext, server: Server
+) -> None:
+    atlas = Repo(server.workspace / "code/atlas")
+    atlas.git("checkout", "-q", "-b", "release")
+    atlas.write("notes.txt", "only in the release\n")
+    released = atlas.commit("release")
+    atlas.git("checkout", "-q", "main")
+    await server.call("POST", "/api/roots", 201, json={"path": str(server.workspace / "code")})
+    await server.call("POST", "/api/repositories", 201, json={"path": str(atlas.path)})
+    page = await device.new_page()
+    await page.goto(server.url)
+    await page.get_by_role("textbox", name="Branch").fill("fix-rivers")
+    await page.get_by_label("Starts at").select_option("release")
+    await page.get_by_label("Prompt").fill("hello")
+    await page.get_by_role("button", name="Start", exact=True).click()
+    await expect(page.get_by_role("log")).to_contain_text("You said: hello")
+    (session,) = (await server.call("GET", "/api/sessions"))["sessions"]
+    worktree = Path(session["locationPath"])
+    assert worktree != atlas.path
+    assert atlas.git("rev-parse", "--abbrev-ref", "HEAD", cwd=worktree).strip() == "fix-rivers"
+    assert atlas.git("rev-parse", "HEAD", cwd=worktree).strip() == released
+    assert atlas.git("status", "--porcelain") == ""
+
+
 async def test_an_agent_that_is_not_installed_shows_the_command_that_installs_it(
     device: BrowserContext, server: Server
 ) -> None:

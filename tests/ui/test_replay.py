@@ -176,8 +176,11 @@ async def test_a_recording_without_its_beginning_is_shown_from_its_first_whole_l
 ) -> None:
     session = SessionClient(server, await server.new_session())
     recorded = RecordedSession(server, session, await server.new_terminal(session.id))
-    long_line = f"yes | tr -d '\\n' | head -c {SEGMENT_BYTES + 200_000}"
-    await recorded.run(f"{long_line}; echo; echo whole-$((20 + 1))", b"whole-21")
+    long_line = f"stty -echo; yes | tr -d '\\n' | head -c {SEGMENT_BYTES + 200_000}; printf more-$((20 + 1))"
+    continued = "read; printf more-$((30 + 1)); read; echo; echo whole-$((40 + 1))"
+    await recorded.run(f"{long_line}; {continued}", b"more-21")
+    await recorded.run("", b"more-31")
+    await recorded.run("", b"whole-41")
     await recorded.end_terminal()
     first, second = sorted((server.home / "spool").rglob("*.bin"))
     first.unlink()  # as the keeper does when the recording exceeds its retention
@@ -186,9 +189,10 @@ async def test_a_recording_without_its_beginning_is_shown_from_its_first_whole_l
     page = await device.new_page()
     await page.goto(f"{server.url}/#/replay/{session.id}")
     player = Player(page)
+    await expect(player.terminal).to_contain_text("yyy")  # the first moment lies inside the line
     await player.time.press("End")
     await expect(player.terminal).to_contain_text("exit")
-    await expect(player.terminal.locator("> div").first).to_have_text(re.compile(r"^whole-21\s*$"))
+    await expect(player.terminal.locator("> div").first).to_have_text(re.compile(r"^whole-41\s*$"))
 
 
 async def test_a_session_is_played_from_its_beginning_to_its_end(

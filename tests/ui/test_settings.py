@@ -111,6 +111,23 @@ async def test_a_permission_rule_is_added_and_removed(page: Page, server: Server
     await expect(page.get_by_text("No rules.")).to_be_visible()
 
 
+async def test_the_list_of_devices_marks_the_browser_that_shows_it(page: Page, server: Server) -> None:
+    code = (await server.call("POST", "/api/login-codes", 201))["url"].partition("#code=")[2]
+    await server.call("POST", "/api/login", json={"code": code, "device": "Ada's phone"})
+    await open_section(page, server, "devices")
+    phone = page.get_by_role("listitem").filter(has_text="Ada's phone")
+    await expect(phone).to_be_visible()
+    await expect(phone).not_to_contain_text("this browser")
+    mine = page.get_by_role("listitem").filter(has_text="this browser")
+    await expect(mine).to_have_count(1)
+    await mine.get_by_role("button", name="Log out…").click()
+    await expect(page.get_by_role("dialog")).to_contain_text("This is the browser that you are using.")
+    await page.get_by_role("button", name="Keep").click()
+    await phone.get_by_role("button", name="Log out…").click()
+    await page.get_by_role("dialog").get_by_role("button", name="Log out").click()
+    await expect(phone).to_have_count(0)
+
+
 async def test_a_token_is_shown_once_and_can_be_revoked(page: Page, server: Server) -> None:
     await open_section(page, server, "tokens")
     await page.get_by_label("Name").fill("ci")

@@ -29,6 +29,7 @@ REQUIRED_SCOPE = {
     "POST /api/tokens/rotate": "admin",
     "DELETE /api/tokens/{token_id}": "admin",
     "GET /api/sandbox": "view",
+    "GET /api/sessions/{session_id}/workers/{worker_id}/sandbox": "operate",
     "GET /api/sandbox/grants": "admin",
     "PUT /api/sandbox/grants": "admin",
     "DELETE /api/sandbox/grants/{grant_id}": "admin",

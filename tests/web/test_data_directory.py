@@ -121,7 +121,7 @@ def test_the_server_waits_until_a_child_of_the_last_server_releases_its_lock(tmp
 async def test_programs_started_from_another_database_are_not_touched(server: Server, tmp_path: Path) -> None:
     session = await server.call("POST", "/api/sessions", json={"type": "quick"})
     path = f"/api/sessions/{session['id']}/workers"
-    worker = await server.call("POST", path, json={"type": "terminal"})
+    worker = await server.new_terminal(session["id"])
     await server.kill()
     env = server.environment() | {"BULLPEN_DATABASE_URL": f"sqlite:///{tmp_path / 'other.db'}"}
     command = [sys.executable, "-m", "bullpen", "serve", "--no-open"]

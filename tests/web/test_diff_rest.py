@@ -95,8 +95,10 @@ async def test_comments_reach_the_agent_as_one_message(shared_server: Server, re
         "promptId": "remarks",
     }
     path = f"/api/sessions/{session['id']}/diff/comments"
-    for _ in range(2):  # the repeated request has no second effect
-        assert (await shared_server.call("POST", path, 202, json=body))["promptId"] == "remarks"
+    sent = await shared_server.call("POST", path, 202, json=body)
+    assert sent["promptId"] == "remarks"
+    repo.write("readme.txt", "hello\neverybody\n")  # the agent works meanwhile
+    assert await shared_server.call("POST", path, 202, json=body) == sent
     prompt = await conversation.wait_for_event("user_prompt")
     assert prompt["data"]["text"] == "[[chunk thanks]]\n\n`readme.txt`, line 2:\n> +there\nname the subject"
     await conversation.wait_for_event("turn_end")

@@ -30,13 +30,16 @@ async def conversation(shared_server: Server) -> AsyncIterator[SessionClient]:
 async def frames(
     conversation: SessionClient, worker_id: str, *sent: dict[str, Any], until: str
 ) -> list[dict[str, Any]]:
-    """Send frames to the socket of a terminal; return all received frames up to one of the type `until`."""
-    seen: list[dict[str, Any]] = []
+    """Send frames to the socket of a terminal; return all received frames up to one of the type `until`.
+
+    The first one is the history. The frames are sent after it, so it does not contain their effects.
+    """
     async with conversation.server.socket(f"/ws/session/{conversation.id}/worker/{worker_id}") as ws:
-        for frame in sent:
-            await ws.send(json.dumps(frame))
         async with asyncio.timeout(30):
-            while not seen or seen[-1]["type"] != until:
+            seen: list[dict[str, Any]] = [json.loads(await ws.recv())]
+            for frame in sent:
+                await ws.send(json.dumps(frame))
+            while seen[-1]["type"] != until:
                 seen.append(json.loads(await ws.recv()))
     return seen
 

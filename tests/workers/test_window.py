@@ -1,4 +1,4 @@
-"""The viewer whose size a terminal has."""
+"""A terminal has the size of the viewer that used it last."""
 
 from bullpen.workers.window import TerminalWindow, WindowSize
 

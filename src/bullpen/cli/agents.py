@@ -71,7 +71,11 @@ def test(agent: str, directory: Path, timeout: float) -> None:
 
 
 async def _test(client: Client, agent_id: str, path: str, timeout: float) -> str:
-    """Start the agent in a new session; return its name and version once it is ready."""
+    """Start the agent in a new session; return its name and version once it is ready.
+
+    Raise NotFound for an unknown agent, and DidNotStart if it is not installed or does not become ready in
+    time.
+    """
     agent = next((each for each in await client.agents() if each.id == agent_id), None)
     if agent is None:
         raise NotFound(f"there is no agent {agent_id}; see: bullpen agents ls")

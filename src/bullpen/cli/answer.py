@@ -79,7 +79,7 @@ async def _content(question: Question, values: dict[str, str], interactive: bool
 
 
 def _field_values(pairs: Sequence[str]) -> dict[str, str]:
-    """Return the texts of NAME=VALUE options by name."""
+    """Return the texts of NAME=VALUE options by name; raise Invalid for one without a name or `=`."""
     split = [pair.partition("=") for pair in pairs]
     for name, equals, _ in split:
         if not (name and equals):

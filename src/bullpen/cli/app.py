@@ -106,7 +106,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _replace_alias(arguments: Sequence[str]) -> list[str]:
-    """Return the arguments with a verb that other programs use replaced by ours, after telling the user."""
+    """Return the arguments with a verb of other programs replaced by Bullpen's; print which verb that is."""
     if not arguments or arguments[0] not in ALIASES:
         return list(arguments)
     alias, *rest = arguments

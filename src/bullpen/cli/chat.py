@@ -39,7 +39,10 @@ def chat(target: str) -> None:
 
 
 async def _chat(client: Client, target: str) -> None:
-    """Send each line that the user types as a prompt, until an empty line."""
+    """Send each line that the user types as a prompt, until an empty line.
+
+    Raise Conflict if the session has ended.
+    """
     found = await find(client, target)
     if not found.session.active:
         raise Conflict(f"{found.name} has ended; it takes no more prompts")
@@ -159,7 +162,10 @@ class ChatTurn:
 
 
 def match_option(options: list[PermissionOption], typed: str) -> PermissionOption | None:
-    """Return the option that the user typed: its number, its name, or a short form like y, always or n."""
+    """Return the option that the user typed, or None.
+
+    An option is typed as its number, its name, or a short form like y, always or n.
+    """
     if typed.isdecimal() and 1 <= int(typed) <= len(options):
         return options[int(typed) - 1]
     text = typed.strip().casefold()

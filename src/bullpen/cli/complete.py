@@ -25,7 +25,7 @@ def complete_session(
 
 
 async def _candidates(client: "Client", incomplete: str) -> "list[CompletionItem[str]]":
-    """Return each session whose name begins with a text, with its state."""
+    """Return each active session whose name begins with a text, with its state."""
     from click.shell_completion import CompletionItem  # noqa: PLC0415
 
     from .text import short, shown_state  # noqa: PLC0415

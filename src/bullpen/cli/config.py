@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import click
@@ -32,13 +33,15 @@ _RUNNING_COLUMNS = (
 _DIFFERS = "*"
 
 
-@click.group(cls=VerbGroup, invoke_without_command=True)
+config = VerbGroup(help="Show every setting and where it comes from, or change one.")
+
+
+@config.command()
 @json_option
-@click.pass_context
-def config(ctx: click.Context, json: bool) -> None:
+def ls(json: bool) -> None:
     """Show every setting, where it comes from, and where the running server uses another value.
 
-    A setting comes from a flag, the environment, the file or is the default. The verbs change the file.
+    A setting comes from a flag, the environment, the file or is the default. The other verbs change the file.
 
     \b
     Examples:
@@ -46,8 +49,12 @@ def config(ctx: click.Context, json: bool) -> None:
       bullpen config --json | jq -r .settings.home.value
       bullpen config set max_sessions 20
     """
-    if ctx.invoked_subcommand is None:
-        _show(json)
+    next_start, path = describe(load()), config_file(os.environ)
+    running = _running_settings()
+    if json:
+        print_json({"file": str(path), "settings": next_start, "running": running})
+    else:
+        _print_settings(next_start, path, running)
 
 
 @config.command("set")
@@ -110,13 +117,10 @@ def _when_used(name: str, value: Any, running: dict[str, Setting] | None) -> str
     return f"The running server uses {_format_value(used.value)}{given} until it is restarted."
 
 
-def _show(json: bool) -> None:
-    """Print all settings."""
-    next_start, path = describe(load()), config_file(os.environ)
-    running = _running_settings()
-    if json:
-        print_json({"file": str(path), "settings": next_start, "running": running})
-        return
+def _print_settings(
+    next_start: dict[str, dict[str, Any]], path: Path, running: dict[str, Setting] | None
+) -> None:
+    """Print the settings of the next start, and those of the running server that differ from them."""
     used = running or {}
     differing = {
         name for name, each in next_start.items() if name in used and used[name].value != each["value"]

@@ -53,16 +53,20 @@ def exec_(session: str, role: str | None, command: tuple[str, ...]) -> int:
 
 
 def _free_role(session: Session, command: tuple[str, ...]) -> str | None:
-    """Return the name of the program as a role, unless another worker uses it; then the server makes one."""
+    """Return the program's name as a role; None if another worker uses it: then the server makes one."""
     role = command_name(command[:1]).lower()
     holders = [each for each in session.workers if each.role == role and each.state != "terminated"]
     return None if any(each.alive or each.type != "terminal" for each in holders) else role
 
 
 async def _print_output(client: Client, worker: Worker) -> ExitFrame:
-    """Print the output of a terminal until its program ends. Ctrl-C ends the program, if need be by force."""
+    """Print a terminal's output until its program ends, and return its exit.
+
+    Ctrl-C ends the program, the second time by force.
+    """
     loop, interrupted = asyncio.get_running_loop(), asyncio.Event()
-    converter = OutputFilter() if sys.stdout.isatty() else PlainTextConverter(colours=False)
+    shown = OutputFilter() if sys.stdout.isatty() else None
+    converter = shown or PlainTextConverter(colours=False)
 
     async def interrupt() -> None:
         await interrupted.wait()
@@ -83,5 +87,6 @@ async def _print_output(client: Client, worker: Worker) -> ExitFrame:
                     sys.stdout.buffer.write(converter.feed(data))
                     sys.stdout.buffer.flush()
                 case ExitFrame():
+                    sys.stdout.buffer.write(shown.restore() if shown else b"")
                     return frame
     raise AssertionError("the output of a terminal ends with its exit")

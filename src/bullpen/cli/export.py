@@ -63,7 +63,10 @@ async def _write(client: Client, found: SessionMatch, format: str, redact: bool,
 
 @contextmanager
 def _atomic_file(file: Path, force: bool) -> Iterator[BinaryIO]:
-    """Yield a file to write; it gets its name only when complete, and with `force` replaces another one."""
+    """Yield a temporary file that becomes `file` when the block ends without an error.
+
+    Raise Invalid if it cannot be written, or if it exists and `force` is not set.
+    """
     if file.exists() and not force:
         raise Invalid(f"{file} exists; replace it with --force, or name another file with --output")
     part = file.with_name(f".{file.name}.{secrets.token_hex(4)}")

@@ -52,7 +52,7 @@ async def find_session(client: Client, text: str) -> Session:
 
 
 async def find_agent(client: Client, session_id: str) -> Worker | None:
-    """Return the first agent of a session that is not terminated: it receives prompts to the session."""
+    """Return the first agent of a session that is not terminated, or None. It receives the prompts."""
     return SessionMatch(await client.session(session_id)).agent
 
 
@@ -73,7 +73,7 @@ async def find_repository(client: Client, text: str) -> Repository:
 
 
 async def find_repository_at(client: Client, directory: Path) -> Repository:
-    """Return the registered repository that contains a directory, in a worktree or its main directory."""
+    """Return the repository that has a directory in its main directory or a worktree; or raise NotFound."""
     containing = [each for each in await client.repositories() if _contains(each, directory)]
     if not containing:
         add = f"bullpen repo add {quote(str(directory))}"

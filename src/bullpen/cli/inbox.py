@@ -26,6 +26,7 @@ _ADVICE = {  # by kind of item: a label and the command
     "permission": ("allow or refuse:", "bullpen inbox --allow ID, or --deny ID"),
     "question": ("answer it with:", "bullpen answer SESSION"),
     "asking": ("answer it there:", "bullpen attach SESSION"),
+    "refused": ("allow it with:", "bullpen sandbox allow HOST, or allow PATH; else --seen ID"),
     "failed": ("take off the list:", "bullpen inbox --seen ID"),
     "finished": ("take off the list:", "bullpen inbox --seen ID"),
 }
@@ -93,7 +94,7 @@ async def _answer(client: Client, item: InboxItem, kind: str) -> None:
 
 
 async def _mark_seen(client: Client, item: InboxItem) -> None:
-    """Take a failure or a finished turn off the list."""
+    """Take a failure or a finished turn off the list; raise Conflict for an item that waits for an answer."""
     if item.seq is None:
         raise Conflict(f"{short_id(item)} waits for an answer; --seen does not answer it")
     await client.mark_seen(item.session_id, item.seq)

@@ -87,5 +87,6 @@ def _row(session: Session) -> list[TableCell | str]:
 
 def _describe_worker(worker: Worker) -> str:
     """Return the role of a worker, the program in its terminal, and for an agent that it has no sandbox."""
-    name = f"{worker.role} ({worker.foreground})" if worker.foreground else worker.role
+    is_named = worker.foreground in (None, worker.role)
+    name = worker.role if is_named else f"{worker.role} ({worker.foreground})"
     return f"{name} [open]" if worker.type == "agent" and worker.sandbox == "open" else name

@@ -94,7 +94,7 @@ def rm(session: str, message: str) -> None:
 @session_argument
 @message_argument
 def now(session: str, message: str) -> None:
-    """Send a message before all others."""
+    """Send a message next: before all others, even if the queue is paused. The current turn is cancelled."""
 
     async def work(client: Client, session_id: str) -> None:
         await client.send_now(session_id, await _find_message(client, session_id, message))

@@ -67,6 +67,6 @@ def idle_longest(sessions: list[Session]) -> IdleSession | None:
 
 
 def _detail(refused: BullpenError, name: str) -> str | None:
-    """Return a text in the details of a refusal."""
+    """Return a text in the details of a refusal, or None."""
     value = refused.details.get(name) if isinstance(refused.details, dict) else None
     return value if isinstance(value, str) else None

@@ -125,7 +125,7 @@ def set_(
 
 
 def _parse_variable(text: str) -> tuple[str, str | None]:
-    """Return the name and the value of NAME=VALUE; None for an empty value, which removes it."""
+    """Return name and value of NAME=VALUE, or raise Invalid; the value None (for an empty one) removes it."""
     name, equals, value = text.partition("=")
     if not equals:
         raise Invalid(f"{text} is not NAME=VALUE")

@@ -33,7 +33,10 @@ async def report_turn(
     json: bool,
     timeout: float | None,
 ) -> int:
-    """Print the agent's answer as it comes, wait for the end of the turn, and return the exit code."""
+    """Print the agent's answer as it comes, wait for the end of the turn, and return the exit code.
+
+    Raise TurnTimedOut if the turn is not over in time; it continues.
+    """
     last_seq = prompted.seq
     output = TurnOutput(answer_only=not sys.stdout.isatty())
 

@@ -1,12 +1,13 @@
 """`bullpen sandbox`: show what the runs of a session can reach, or try the sandbox of this machine."""
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..client import Client, GrantedAccess, MachineSandbox, Session, Worker
+from ..client import Client, GrantedAccess, MachineSandbox, RunSandboxAccess, Worker
 from ..domain.errors import NotFound
 from .find import find_repository, find_session
 from .output import print_json
@@ -98,22 +99,29 @@ def rm(grant: str) -> None:
 @click.argument("session", required=False, help="A session; without one, only this machine is described.")
 @json_option
 def show(session: str | None, json: bool) -> None:
-    """Show the sandbox of this machine, and the level of each worker of a session.
+    """Show the sandbox of this machine, and what each agent and terminal of a session can do.
 
     \b
     Examples:
       bullpen sandbox show
       bullpen sandbox show fix-login --json
     """
-    machine, found = with_client(lambda client: _fetch(client, session))
+    machine, runs = with_client(lambda client: _fetch(client, session))
     if json:
-        workers = [{"id": each.id, "role": each.role, "sandbox": each.sandbox} for each in _runs(found)]
+        workers = [
+            {"id": each.id, "role": each.role, "sandbox": each.sandbox, "access": access}
+            for each, access in runs
+        ]
         print_json({"machine": machine, "workers": workers})
         return
     _print_machine(machine)
-    if found is not None:
+    if session is not None:
         print()
-        print_table(_RUNS, [[each.role, each.type, each.sandbox or "none"] for each in _runs(found)])
+        print_table(_RUNS, [[each.role, each.type, each.sandbox or "none"] for each, _ in runs])
+    for worker, access in runs:
+        if access.level != "open":
+            print(f"\n{worker.role}")
+            _print_lines(_access_lines(access))
 
 
 @sandbox.command()
@@ -158,6 +166,23 @@ def _print_machine(machine: MachineSandbox) -> None:
         "terminals": [machine.terminals],
         "limit": [describe_limit(each) for each in machine.limits],
     }
+    _print_lines(lines)
+
+
+def _access_lines(access: RunSandboxAccess) -> dict[str, list[str]]:
+    """Return the lines that say what a run can do."""
+    network = ["yours"] if access.has_network else access.hosts or ["none"]
+    return {
+        "writes": access.writable,
+        "but reads": access.protected,
+        "reads": access.readable,
+        "hidden": access.hidden,
+        "network": network,
+    }
+
+
+def _print_lines(lines: Mapping[str, list[str]]) -> None:
+    """Print the texts of each name in two columns."""
     for name, texts in lines.items():
         for text in texts:
             print(f"{name:<9}  {text}")
@@ -202,12 +227,13 @@ async def _fetch_grants(client: Client) -> tuple[list[GrantedAccess], dict[str |
     return await client.sandbox_grants(), {each.id: each.name for each in await client.repositories()}
 
 
-async def _fetch(client: Client, session: str | None) -> tuple[MachineSandbox, Session | None]:
-    """Return the sandbox of the machine of the server, and a session if one is named."""
-    return await client.sandbox(), await find_session(client, session) if session else None
-
-
-def _runs(session: Session | None) -> list[Worker]:
-    """Return the workers of a session that have, or had, a process."""
-    workers = session.workers if session else []
-    return [each for each in workers if each.type in ("agent", "terminal")]
+async def _fetch(
+    client: Client, session: str | None
+) -> tuple[MachineSandbox, list[tuple[Worker, RunSandboxAccess]]]:
+    """Return the sandbox of the machine of the server, and what the runs of a named session can do."""
+    machine = await client.sandbox()
+    if session is None:
+        return machine, []
+    found = await find_session(client, session)
+    runs = [each for each in found.workers if each.type in ("agent", "terminal")]
+    return machine, [(each, await client.run_sandbox(found.id, each.id)) for each in runs]

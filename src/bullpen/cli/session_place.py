@@ -38,6 +38,8 @@ async def session_location(
 ) -> dict[str, Any]:
     """Return the arguments of `create_session` for the directory or the worktree.
 
+    Raise Invalid for a base without a worktree.
+
     The server does not allow the home directory itself: a session started from there gets a new directory.
     """
     path = absolute(directory or Path("."))

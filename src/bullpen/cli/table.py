@@ -84,7 +84,7 @@ def _widths(
 
 
 def _widest_shrinkable(columns: Sequence[TableColumn], widths: list[int]) -> int | None:
-    """Return the index of the widest column that can shrink further."""
+    """Return the index of the widest column that can shrink further, or None."""
     shrinkable = [
         i for i, column in enumerate(columns) if column.least is not None and widths[i] > column.least
     ]

@@ -47,7 +47,7 @@ VERBS = {
     "completion": "Print a completion script for your shell.",
 }
 
-# Verbs of other programs that users try here: the verb of ours runs, and its name is printed.
+# Verbs of other programs that users try here: Bullpen's verb runs instead, and its name is printed.
 ALIASES = {
     "allow": "approve",
     "archive": "stop",

@@ -53,7 +53,10 @@ def wait(target: str, timeout: float | None, json: bool) -> int:
 
 
 async def _wait(client: Client, target: str, timeout: float | None) -> tuple[Session, list[Worker], int]:
-    """Wait for the named session or worker; return the session, the workers that count, and the exit code."""
+    """Wait for the named session or worker; return the session, the workers that count, and the exit code.
+
+    Raise WaitTimedOut if it is not done in time.
+    """
     found = await find(client, target)
     try:
         async with (

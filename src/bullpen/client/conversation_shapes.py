@@ -162,6 +162,13 @@ class QueueSettings(Struct, frozen=True, kw_only=True):
     inherited: bool
 
 
+class RefusedAccess(ServerShape, frozen=True, kw_only=True):
+    """What the sandbox refused to a program: the kind and target of the grant that would allow it."""
+
+    kind: str
+    target: str
+
+
 class InboxItem(ServerShape, frozen=True, kw_only=True):
     """One thing that waits for a person. `seq` is set if it only has to be seen, not answered."""
 
@@ -179,6 +186,7 @@ class InboxItem(ServerShape, frozen=True, kw_only=True):
     option_data: list[Any] = field(default_factory=list, name="options")
     form: Any = None
     url: str | None = None
+    refused: RefusedAccess | None = None
     created_at: datetime = EPOCH
 
     @property

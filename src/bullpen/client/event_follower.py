@@ -58,7 +58,10 @@ class EventFollower:
             yield event
 
     async def _catch_up(self, seq: int) -> AsyncIterator[Event]:
-        """Fetch and yield the events up to `seq`, which the server replaced by a snapshot."""
+        """Fetch and yield the events up to `seq`, which the server replaced by a snapshot.
+
+        Raise ReconnectNeeded if the server does not return them.
+        """
         while self.seq < seq:
             page = await self._fetch_page(self.seq)
             if not page.events:

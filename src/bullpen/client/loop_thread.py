@@ -26,7 +26,7 @@ class LoopThread:
         self._loop.close()
 
     def run(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """Run a coroutine in the loop and return its result."""
+        """Run a coroutine in the loop and return its result; cancel it on Ctrl-C."""
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result()

@@ -3,7 +3,7 @@
 from urllib.parse import quote
 
 from .rest import RestClient, RestRequest
-from .shapes import GrantedAccess, GrantedAccessList, MachineSandbox
+from .shapes import GrantedAccess, GrantedAccessList, MachineSandbox, RunSandboxAccess
 
 
 class SandboxCalls:
@@ -14,6 +14,11 @@ class SandboxCalls:
     async def sandbox(self) -> MachineSandbox:
         """Return the sandbox that the machine of the server offers."""
         return await self._rest.call(MachineSandbox, RestRequest("GET", "/api/sandbox"))
+
+    async def run_sandbox(self, session_id: str, worker_id: str) -> RunSandboxAccess:
+        """Return what a run of a worker could read, write and reach if it began now."""
+        path = f"/api/sessions/{quote(session_id, safe='')}/workers/{quote(worker_id, safe='')}/sandbox"
+        return await self._rest.call(RunSandboxAccess, RestRequest("GET", path))
 
     async def sandbox_grants(self) -> list[GrantedAccess]:
         """Return what users have allowed to sandboxed runs."""

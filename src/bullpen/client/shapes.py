@@ -380,6 +380,18 @@ class SandboxLimit(ServerShape, frozen=True, kw_only=True):
     enforced_by: str = ""
 
 
+class RunSandboxAccess(ServerShape, frozen=True, kw_only=True):
+    """What a run may read, write and reach; everything that is not listed is readable."""
+
+    level: str
+    writable: list[str] = []
+    protected: list[str] = []
+    readable: list[str] = []
+    hidden: list[str] = []
+    has_network: bool = True
+    hosts: list[str] = []
+
+
 class MachineSandbox(ServerShape, frozen=True, kw_only=True):
     """What runs the sandbox on the machine of the server, and the levels without a choice."""
 
@@ -387,6 +399,7 @@ class MachineSandbox(ServerShape, frozen=True, kw_only=True):
     levels: list[str]
     agents: str
     terminals: str
+    summary: str = ""
     problem: str = ""
     advice: str = ""
     gaps: list[str] = []

@@ -132,6 +132,7 @@ class SyncClient:
     inbox = _waiting(Client.inbox)
     mark_seen = _waiting(Client.mark_seen)
     sandbox = _waiting(Client.sandbox)
+    run_sandbox = _waiting(Client.run_sandbox)
     sandbox_grants = _waiting(Client.sandbox_grants)
     allow_in_sandbox = _waiting(Client.allow_in_sandbox)
     remove_sandbox_grant = _waiting(Client.remove_sandbox_grant)

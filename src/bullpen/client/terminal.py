@@ -108,7 +108,10 @@ class Terminal:
             await self._incoming.put(Disconnected())
 
     async def _receive(self, socket: ClientConnection) -> None:
-        """Queue received frames and note acknowledged input until the program ends."""
+        """Queue received frames and note acknowledged input until the program ends.
+
+        Raise MissingOutput if output is missing or the keeper did not answer: a new connection must be made.
+        """
         while True:
             frame = frames.parse_frame(await socket.recv())
             if isinstance(frame, HistoryFrame):

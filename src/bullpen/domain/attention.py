@@ -45,13 +45,16 @@ def _question(snapshot: Snapshot) -> Attention | None:
     asking = next((worker for worker in _alive(snapshot) if worker.activity is Activity.ASKING), None)
     if asking is None:
         return None
-    items = open_items(snapshot)
+    items = [item for item in open_items(snapshot) if item.needs_input]
     why = " · ".join(item.text for item in items) or asking.activity_why
     return Attention(Need.ASKING, why, min((item.since for item in items), default=asking.activity_since))
 
 
 def _failure(snapshot: Snapshot, failures: list[InboxItem]) -> Attention | None:
-    """Return the failed worker, or the failure that no user has seen; an agent handles its own commands."""
+    """Return the failed worker, or the failure that no user has seen, or None.
+
+    Terminals of an agent do not count: the agent handles the failures of its own commands.
+    """
     for worker in snapshot.workers.values():
         if worker.state is WorkerState.FAILED and worker.owner is None:
             return Attention(

@@ -121,7 +121,9 @@ def restart_worker(
     automatic: bool = False,
     sandbox: SandboxLevel | None = None,
 ) -> Draft:
-    """Return the draft that starts the next run of a worker that ended and whose role is free.
+    """Return the draft that starts the next run of a worker.
+
+    Raise Conflict if the worker has not ended, or another worker has its role.
 
     `automatic`: no user ordered the restart. An agent continues its conversation. `sandbox` is a newly
     requested level.

@@ -82,7 +82,10 @@ class OpaqueAgentData:
 
     @classmethod
     def from_data(cls, data: Any) -> Self:
-        """Return the fact with stored data, which is the agent's object itself and not a struct of fields."""
+        """Return the fact with stored data: the agent's object itself, not a struct of fields.
+
+        Raise ValidationError if the data is not an object.
+        """
         if not isinstance(data, dict):
             raise msgspec.ValidationError(f"{cls.type} is an object")
         return cls(call=data)  # type: ignore[call-arg]

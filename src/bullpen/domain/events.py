@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar, Self
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from .grants import GrantKind
 from .sandbox import SandboxLevel
 
 FACTS: dict[str, type["Fact"]] = {}
@@ -153,10 +154,22 @@ class WorkerActivity(Fact, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class SandboxRefusal(Fact, frozen=True, kw_only=True):
-    """A program of a sealed run was refused a host, given as `name:port`."""
+    """A program was refused a host, or a file outside its workspace.
 
-    host: str
+    A grant of this kind and target allows it; a name that leads to this machine cannot be allowed.
+    """
+
+    kind: GrantKind
+    target: str  # `name`, `name:port`, or an absolute path
     program: str
+    can_be_allowed: bool = True
+
+
+class SandboxRefusalSeen(Fact, frozen=True, kw_only=True):
+    """A user took a refusal off the inbox; later ones of the same kind and target stay off it."""
+
+    kind: GrantKind
+    target: str
 
 
 class Error(Fact, frozen=True, kw_only=True):

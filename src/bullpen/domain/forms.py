@@ -68,7 +68,7 @@ class FormField(Struct, frozen=True, kw_only=True):
         return Invalid(f"{_shown(self.name)} must be filled in{hint}")
 
     def _range(self, unit: str) -> str:
-        """Return the bounds for a message; a minimum length of 1 is not worth one."""
+        """Return the bounds as text for a message; empty if only a minimum length of 1 is required."""
         shows_minimum = self.minimum is not None and not (unit and self.minimum <= 1)
         minimum = f", {self.minimum:.16g}{unit} or more" if shows_minimum else ""
         return minimum + ("" if self.maximum is None else f", {self.maximum:.16g}{unit} or less")
@@ -136,7 +136,7 @@ def _field(name: str, schema: dict[str, Any], required: bool) -> FormField:
 
 
 def _bound(value: Any) -> float | None:
-    """Return a bound of the schema if it is a number that can be compared exactly."""
+    """Return a bound of the schema if it is a number that can be compared exactly, else None."""
     return value if _is_number(value) and abs(value) <= MAX_BOUND else None
 
 

@@ -1,20 +1,25 @@
-"""The inbox: what waits for a user (open questions, failed workers, finished turns), and its order."""
+"""The inbox: what waits for a user, and its order: questions, refusals, failed workers, finished turns."""
 
 from collections.abc import Iterable
 from typing import Any
 
 from msgspec import Struct
 
+from .grants import GrantKind
+from .reasons import refusal_text
 from .snapshot import Snapshot, Worker
 from .states import Activity, SessionStatus, WorkerState
 
 # By urgency: what blocks an agent, then what failed, then what is finished.
-ORDER = ("permission", "question", "asking", "failed", "finished")
+ORDER = ("permission", "question", "asking", "refused", "failed", "finished")
 NEEDS_INPUT = frozenset({"permission", "question", "asking"})
 
 
 class InboxItem(Struct, frozen=True, kw_only=True):
-    """One item of the inbox. With `seq` it reports an event and goes once the user has seen that event."""
+    """One item of the inbox. With `seq` it reports an event and goes once the user has seen that event.
+
+    `refused` is the kind of grant that would allow what the sandbox refused, and its target.
+    """
 
     id: str
     kind: str
@@ -31,6 +36,7 @@ class InboxItem(Struct, frozen=True, kw_only=True):
     options: list[Any] = []
     form: Any = None
     url: str | None = None
+    refused: tuple[GrantKind, str] | None = None
 
     @property
     def needs_input(self) -> bool:
@@ -39,7 +45,7 @@ class InboxItem(Struct, frozen=True, kw_only=True):
 
 
 def open_items(snapshot: Snapshot) -> list[InboxItem]:
-    """Return the permissions, questions and terminal prompts of a session that wait for an answer."""
+    """Return the permissions, questions, terminal prompts and refusals of a session that wait for a user."""
     if snapshot.status is not SessionStatus.ACTIVE:
         return []
     permissions = [
@@ -68,7 +74,7 @@ def open_items(snapshot: Snapshot) -> list[InboxItem]:
         )
         for each in snapshot.questions
     ]
-    return [*permissions, *questions, *_terminal_prompts(snapshot)]
+    return [*permissions, *questions, *_terminal_prompts(snapshot), *_refusals(snapshot)]
 
 
 def sort_by_urgency(items: Iterable[InboxItem]) -> list[InboxItem]:
@@ -83,7 +89,7 @@ def inbox_signature(snapshot: Snapshot) -> tuple[Any, ...]:
         for id, each in snapshot.conversations.items()
     )
     workers = tuple((each.id, each.state, each.activity, each.run) for each in snapshot.workers.values())
-    return snapshot.status, snapshot.title, workers, asked
+    return snapshot.status, snapshot.title, workers, asked, snapshot.refusals
 
 
 def _terminal_prompts(snapshot: Snapshot) -> list[InboxItem]:
@@ -99,6 +105,24 @@ def _terminal_prompts(snapshot: Snapshot) -> list[InboxItem]:
         )
         for worker in snapshot.workers.values()
         if worker.is_typed_to and worker.state is WorkerState.ACTIVE and worker.activity is Activity.ASKING
+    ]
+
+
+def _refusals(snapshot: Snapshot) -> list[InboxItem]:
+    """Return an item for each refusal of the sandbox that the user has not taken off the inbox."""
+    return [
+        _item(
+            snapshot,
+            snapshot.worker(each.worker_id),
+            id=f"{snapshot.id}.{each.seq}",
+            kind="refused",
+            since=each.since,
+            text=refusal_text(each.fact.kind, each.fact.target, each.fact.program),
+            seq=each.seq,
+            refused=(each.fact.kind, each.fact.target),
+        )
+        for each in snapshot.refusals
+        if not each.seen
     ]
 
 

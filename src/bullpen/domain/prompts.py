@@ -72,7 +72,7 @@ class PromptRoute(Enum):
 
 
 def route_prompt(snapshot: Snapshot, order: Prompt, now: int) -> PromptRoute:
-    """Return where the prompt goes now, or raise Conflict if it cannot be accepted."""
+    """Return where the prompt goes now; raise Conflict if it cannot be accepted, Invalid if it is wrong."""
     require_active(snapshot)
     check_message(order.text, order.image_ids)
     if order.busy not in BUSY_ACTIONS:

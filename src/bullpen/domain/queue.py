@@ -223,7 +223,10 @@ def default_title(item: QueueItem) -> Draft:
 
 
 def move(queue: Queue, item_id: str, direction: str) -> list[Draft]:
-    """Return the draft that moves a message one place `up` or `down`; none if it is at that end."""
+    """Return the draft that moves a message one place `up` or `down`; none if it is at that end.
+
+    Raise Invalid for another direction.
+    """
     queue.item(item_id)
     if direction not in DIRECTIONS:
         raise Invalid(f"a message moves up or down, not {direction}")
@@ -320,7 +323,7 @@ def _items_with(items: tuple[QueueItem, ...], new: QueueItem) -> tuple[QueueItem
 
 
 def _items_moved(items: tuple[QueueItem, ...], item_id: str, direction: str) -> tuple[QueueItem, ...]:
-    """Return the items with one moved up, down or to the front."""
+    """Return the items with one moved up or down, or to the front, where it becomes urgent."""
     index = next((index for index, item in enumerate(items) if item.id == item_id), None)
     if index is None:
         return items
@@ -332,7 +335,10 @@ def _items_moved(items: tuple[QueueItem, ...], item_id: str, direction: str) -> 
 
 
 def _edited_item(item: QueueItem, fact: QueueEdited) -> QueueItem:
-    """Return the item after an edit, if the edit is about it."""
+    """Return the item after an edit, if the edit is about it.
+
+    The item is `queued` again. A generated title is dropped when the text changes.
+    """
     if item.id != fact.id:
         return item
     if fact.message != item.message and not item.own_title:

@@ -53,6 +53,12 @@ def failure_text(name: str, error: str) -> str:
     return f"{name} {text}" if text != error else f"{name}: {error}"
 
 
+def refusal_text(kind: str, target: str, program: str) -> str:
+    """Return a sentence that says what the sandbox refused to a program."""
+    verb = "reach" if kind == "host" else kind
+    return f"{program or 'a program'} may not {verb} {target}"
+
+
 def readable(word: str | None) -> str:
     """Return a protocol word as readable text, or "unknown" if there is none."""
     return (word or "unknown").replace("_", " ")

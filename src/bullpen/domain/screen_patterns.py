@@ -44,10 +44,9 @@ class JudgedActivity(Struct, frozen=True):
 
 
 def read_screen(signs: ScreenPatterns, text: str) -> JudgedActivity | None:
-    """Return the activity that the last lines of a screen show: asking before active, active before idle.
+    """Return the activity that the last lines of a screen show, or None if no pattern matches.
 
-    Patterns are searched in the lines without trailing blanks and with one blank at both ends, because a
-    screen does not show whether an empty prompt is `>` or `> `.
+    The patterns are tried in this order: asking, active, idle.
     """
     lines = [line.rstrip() for line in text.splitlines() if line.strip()][-signs.lines :]
     stripped, padded = "\n".join(lines), "".join(f"{line} \n" for line in lines)

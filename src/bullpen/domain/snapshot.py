@@ -31,6 +31,7 @@ from .events import (
 from .queue import Queue, fold_queue
 from .reasons import worker_end_text
 from .sandbox import SandboxLevel
+from .sandbox_refusals import OpenRefusal, fold_refusals
 from .states import ALIVE, Activity, SessionStatus, WorkerState, next_state, next_status
 
 MAX_RESTART_TIMES = 16  # remembered of a worker
@@ -127,6 +128,7 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     founder: str | None = None  # id of the agent the session was created with, until it has answered
     started_by: str | None = None  # token id of the delegate that started it
     sandbox: SandboxLevel | None = None  # the least level of its agents
+    refusals: tuple[OpenRefusal, ...] = ()  # what its runs were refused and a user could allow
 
     @property
     def live(self) -> bool:
@@ -178,7 +180,8 @@ def fold(snapshot: Snapshot, event: Event) -> Snapshot:
     """Return the session snapshot after one more event; raise Conflict if the event is not allowed next."""
     if event.seq != snapshot.last_seq + 1:
         raise Conflict(f"event {event.seq} cannot follow {snapshot.last_seq}")
-    return replace(_apply(snapshot, event), last_seq=event.seq, updated_at=event.timestamp)
+    refusals = fold_refusals(snapshot.refusals, event)
+    return replace(_apply(snapshot, event), last_seq=event.seq, updated_at=event.timestamp, refusals=refusals)
 
 
 def fold_all(snapshot: Snapshot, events: Iterable[Event]) -> Snapshot:
@@ -259,7 +262,7 @@ def _settled(settled: tuple[str, ...], event: Event) -> tuple[str, ...]:
 
 
 def _founder(snapshot: Snapshot, event: Event) -> str | None:
-    """Return the founder after the event: None once it has answered."""
+    """Return the id of the agent that the session was created with; None once it has answered."""
     answered = snapshot.founder == event.worker_id and shows_agent_answer(event.fact)
     return None if answered else snapshot.founder
 

@@ -12,13 +12,19 @@ async def add_refs(git_dirs: GitDirectories, head: str | None, id: str) -> None:
     if head:
         targets["head"] = head
     commands = [f"update {_ref(id, name)}\0{target}\0\0" for name, target in targets.items()]
-    await run_git(git_dirs, "update-ref", "--stdin", "-z", stdin="".join(commands).encode())
+    await _update_refs(git_dirs, commands)
 
 
 async def remove_refs(repository: GitDirectories, id: str) -> None:
     """Remove the refs that `add_refs` has added."""
     commands = [f"delete {_ref(id, name)}\0\0" for name in ("index", "head")]
-    await run_git(repository, "update-ref", "--stdin", "-z", stdin="".join(commands).encode())
+    await _update_refs(repository, commands)
+
+
+async def _update_refs(git_dirs: GitDirectories, commands: list[str]) -> None:
+    """Let git perform commands that change refs, all or none."""
+    stdin = "".join(commands).encode()
+    await run_git(git_dirs, "update-ref", "--stdin", "-z", stdin=stdin, writes=[git_dirs.common_dir])
 
 
 async def _index_tree(git_dirs: GitDirectories) -> str:
@@ -30,7 +36,8 @@ async def _index_tree(git_dirs: GitDirectories) -> str:
     entries = [line.split(b" ", 2) for line in listed.output.split(b"\0") if line]
     blobs = sorted({oid for mode, oid, _ in entries if mode != _GITLINK})
     lines = [b"100644 blob %s\t%d" % (oid, n) for n, oid in enumerate(blobs)]
-    made = await run_git(git_dirs, "mktree", "-z", stdin=b"".join(line + b"\0" for line in lines), timeout=60)
+    stdin, writes = b"".join(line + b"\0" for line in lines), [git_dirs.common_dir]
+    made = await run_git(git_dirs, "mktree", "-z", stdin=stdin, timeout=60, writes=writes)
     return made.output.decode().strip()
 
 

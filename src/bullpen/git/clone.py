@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from ..domain.errors import Invalid, RemoteFault
-from .command import start_git
+from .command import GitAccess, start_git
 from .process import marker_variables
 from .run import GitFailed
 
@@ -19,7 +19,8 @@ _SSH_SHORT = re.compile(r"[\w.-]+@[\w.-]+:(?!/?-)[^\s\x00-\x1f:]+")
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
 # Proxies, certificates and the agent of ssh, which the environment of the server names.
 _NETWORK = ("HTTPS_PROXY", "https_proxy", "http_proxy", "ALL_PROXY", "all_proxy", "NO_PROXY", "no_proxy")
-_INHERITED = (*_NETWORK, "SSL_CERT_FILE", "SSL_CERT_DIR", "SSH_AUTH_SOCK")
+_CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
+_INHERITED = (*_NETWORK, *_CERTIFICATES, "SSH_AUTH_SOCK")
 
 
 def check_url(text: str) -> str:
@@ -47,11 +48,14 @@ def directory_name(url: str) -> str:
 
 
 async def clone_repository(url: str, target: Path, on_progress: Callable[[str], None], marker: str) -> None:
-    """Clone a checked URL to a directory that does not exist; raise RemoteFault if that fails.
+    """Clone a checked URL to an empty directory; raise RemoteFault if that fails.
 
-    Git uses no hooks, no filters and no submodules, and asks nobody for a password. Cancelling ends git.
+    Git uses no hooks, no filters and no submodules, and never asks for a password. Cancelling ends git. Over
+    HTTP, git runs in a sandbox; ssh needs the keys and the settings of the user.
     """
     environment = {name: value for name in _INHERITED if (value := os.environ.get(name))}
+    certificates = [environment[name] for name in _CERTIFICATES if name in environment]
+    access = GitAccess(read=("/etc/resolv.conf", *certificates), write=(str(target),), has_network=True)
     ended = await start_git(
         "clone",
         ["--progress", "--no-recurse-submodules", "--template=", "--", url, str(target)],
@@ -61,6 +65,7 @@ async def clone_repository(url: str, target: Path, on_progress: Callable[[str], 
             "GIT_SSH_COMMAND": "ssh -o BatchMode=yes",
             **marker_variables(marker),
         },
+        access if url.startswith("http") else None,
         timeout=CLONE_SECONDS,
         on_progress=on_progress,
     )

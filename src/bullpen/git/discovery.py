@@ -1,11 +1,13 @@
 """Find the work tree that contains a directory, without running git, and check what its files claim."""
 
+import os
 from pathlib import Path
 
 from .git_directories import GitDirectories
+from .small_files import read_text
 
 _POINTER = "gitdir: "
-_MAX_POINTER_BYTES = 4096  # of a file that names a directory
+_MAX_ALTERNATES = 20  # object directories of other repositories that a repository reads
 
 
 def find_git_directories(directory: Path) -> GitDirectories | None:
@@ -15,36 +17,47 @@ def find_git_directories(directory: Path) -> GitDirectories | None:
         if dot_git.is_symlink():
             return None
         if dot_git.is_dir():
-            return GitDirectories.main(dot_git, work_tree) if _is_git_dir(dot_git) else None
+            return GitDirectories.main(dot_git, work_tree) if is_git_dir(dot_git) else None
         if dot_git.is_file():
             return _linked(work_tree, dot_git)
     return None
 
 
+def object_directories(common_dir: Path) -> list[Path]:
+    """Return the object directories of other repositories that a repository reads (its alternates).
+
+    A run can write the file that names them, so only directories of objects are returned.
+    """
+    found: list[Path] = []
+    waiting = [common_dir / "objects"]
+    while waiting and len(found) < _MAX_ALTERNATES:
+        objects = waiting.pop()
+        for line in read_text(objects / "info" / "alternates").splitlines()[:_MAX_ALTERNATES]:
+            other = Path(os.path.realpath(objects / line.replace("\0", "")))
+            if other.name == "objects" and is_git_dir(other.parent) and other not in found:
+                found.append(other)
+                waiting.append(other)
+    return found
+
+
 def _linked(work_tree: Path, dot_git: Path) -> GitDirectories | None:
-    """Return a linked worktree if the repository that it names lists it and is not inside it."""
-    pointer = _read(dot_git)
+    """Return a linked worktree, or None.
+
+    The repository that the worktree names must list it, and must not be inside it.
+    """
+    pointer = read_text(dot_git)
     if not pointer.startswith(_POINTER):
         return None
     git_dir = (work_tree / pointer.removeprefix(_POINTER)).resolve()
     common = git_dir.parent.parent
-    is_worktree = git_dir.parent.name == "worktrees" and _is_git_dir(common)
+    is_worktree = git_dir.parent.name == "worktrees" and is_git_dir(common)
     if not is_worktree or common.is_relative_to(work_tree.resolve()):
         return None
-    if (git_dir / _read(git_dir / "gitdir")).resolve() != dot_git.resolve():
+    if (git_dir / read_text(git_dir / "gitdir")).resolve() != dot_git.resolve():
         return None
     return GitDirectories(git_dir=git_dir, common_dir=common, work_tree=work_tree)
 
 
-def _is_git_dir(path: Path) -> bool:
+def is_git_dir(path: Path) -> bool:
     """Return whether a directory has the layout of a git directory."""
     return (path / "HEAD").is_file() and (path / "objects").is_dir() and (path / "refs").is_dir()
-
-
-def _read(path: Path) -> str:
-    """Return the start of a small file, empty if it cannot be read."""
-    try:
-        with path.open(encoding="utf-8", errors="surrogateescape") as file:
-            return file.read(_MAX_POINTER_BYTES).strip()
-    except OSError:
-        return ""

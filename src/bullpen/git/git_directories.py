@@ -1,10 +1,12 @@
 """Name the directories that git works with; the server determines them, not a `.git` file in a workspace."""
 
+import os
 from pathlib import Path
 
 from msgspec import Struct
 
 from ..domain.errors import Invalid
+from .small_files import read_text
 
 
 class GitDirectories(Struct, frozen=True, kw_only=True):
@@ -23,6 +25,13 @@ class GitDirectories(Struct, frozen=True, kw_only=True):
         """Return the directories of the repository's main work tree."""
         return cls(git_dir=git_dir, common_dir=git_dir, work_tree=work_tree)
 
+    def resolved(self) -> "GitDirectories":
+        """Return the real paths of the directories."""
+        git_dir, common_dir, work_tree = (
+            Path(os.path.realpath(each)) for each in (self.git_dir, self.common_dir, self.work_tree)
+        )
+        return GitDirectories(git_dir=git_dir, common_dir=common_dir, work_tree=work_tree)
+
 
 def find_git_dir(directory: Path) -> Path:
     """Return the git directory of a repository that a user registers, or raise Invalid if there is none."""
@@ -30,7 +39,7 @@ def find_git_dir(directory: Path) -> Path:
     if not dot.is_file():
         found = dot
     else:
-        pointer = dot.read_text("utf-8", "surrogateescape").strip()
+        pointer = read_text(dot)
         if not pointer.startswith("gitdir: "):
             raise Invalid(f"{dot} does not name a git directory")
         found = directory / pointer.removeprefix("gitdir: ")

@@ -22,7 +22,7 @@ from msgspec import Struct
 from ..domain.errors import RemoteFault
 from ..domain.failures import explain
 from ..home import write_private
-from .command import start_git
+from .command import GitAccess, start_git
 from .configuration import (
     Setting,
     has_worktree_config,
@@ -39,6 +39,7 @@ MAX_CONFIG = 4 << 20  # bytes of one configuration file
 _CONFIG = "config"
 _WORKTREE_CONFIG = "config.worktree"
 _GIT_DIR = "git-dir"  # a link to the git directory; it dangles when the worktree is gone
+_PATTERNS = ("ignore", "attributes")  # in ~/.config/git
 _SHARED = ("HEAD", "info", "logs", "objects", "packed-refs", "refs", "reftable", "shallow", "worktrees")
 
 
@@ -49,7 +50,7 @@ class _ConfigFile(Struct, frozen=True):
     settings: list[Setting]
 
 
-class _Sources(Struct, frozen=True):
+class _ConfigSources(Struct, frozen=True):
     """The files from which the configuration of one overlay is made."""
 
     of_user: list[_ConfigFile]
@@ -67,7 +68,7 @@ class Overlays:
 
     def __init__(self) -> None:
         self._files: dict[Path, _ConfigFile] = {}
-        self._written: dict[Path, _Sources] = {}
+        self._written: dict[Path, _ConfigSources] = {}
         self._directory: Path | None = None
 
     def keep_in(self, directory: Path) -> None:
@@ -78,7 +79,10 @@ class Overlays:
                 shutil.rmtree(overlay, ignore_errors=True)
 
     async def prepare(self, git_dirs: GitDirectories) -> Path:
-        """Return the overlay directory of a worktree; write it first if the git configuration has changed."""
+        """Return the overlay directory of a worktree; write it first if the git configuration has changed.
+
+        Raise an error for the user if it cannot be written.
+        """
         sources = await self._sources(git_dirs)
         overlay = self._path(git_dirs)
         if self._written.get(overlay) != sources or not (overlay / _CONFIG).exists():
@@ -98,17 +102,26 @@ class Overlays:
         own = await self._read(repository.git_dir / _WORKTREE_CONFIG)
         return render(select_of_new_worktree(own.settings))
 
-    async def _sources(self, git_dirs: GitDirectories) -> _Sources:
-        """Read the configuration files that apply to a worktree."""
-        home = Path(os.environ.get("HOME", "/"))
-        of_user = [
-            await self._read(file, includes=True)
-            for file in (home / ".config/git/config", home / ".gitconfig")
+    def user_files(self) -> list[Path]:
+        """Return the files of the user with patterns that git reads."""
+        settings = [
+            each for file in _user_files() if file in self._files for each in self._files[file].settings
         ]
+        named = [
+            value for key, value in settings if key in ("core.excludesfile", "core.attributesfile") and value
+        ]
+        return [
+            *map(Path, map(os.path.expanduser, named)),
+            *(_home() / ".config/git" / name for name in _PATTERNS),
+        ]
+
+    async def _sources(self, git_dirs: GitDirectories) -> _ConfigSources:
+        """Read the configuration files that apply to a worktree."""
+        of_user = [await self._read(file, includes=True) for file in _user_files()]
         of_repository = [await self._read(git_dirs.common_dir / _CONFIG)]
         if has_worktree_config(of_repository[0].settings):
             of_repository.append(await self._read(git_dirs.git_dir / _WORKTREE_CONFIG))
-        return _Sources(of_user, of_repository)
+        return _ConfigSources(of_user, of_repository)
 
     async def _read(self, file: Path, *, includes: bool = False) -> _ConfigFile:
         """Read a file, and parse it if it has changed. What it includes is read when it is parsed."""
@@ -135,14 +148,26 @@ class Overlays:
 OVERLAYS = Overlays()
 
 
+def _home() -> Path:
+    """Return the home directory that git uses."""
+    return Path(os.environ.get("HOME", "/"))
+
+
+def _user_files() -> tuple[Path, Path]:
+    """Return the paths of the user's configuration of git."""
+    return _home() / ".config/git/config", _home() / ".gitconfig"
+
+
 async def _parse(file: Path, content: bytes, *, includes: bool) -> list[Setting]:
     """Run git to parse a configuration file; raise RemoteFault if it fails.
 
-    With includes, git reads the file itself; without, it reads the given content.
+    With includes, git reads the file itself, which belongs to the user, and may include any other. Without,
+    it reads the given content, and no file.
     """
     source = ("--file", str(file), "--includes") if includes else ("--file", "-", "--no-includes")
-    words = (*source, "--null", "--list")
-    ended = await start_git("config", words, {"GIT_DIR": os.devnull}, stdin=b"" if includes else content)
+    words, environment = (*source, "--null", "--list"), {"GIT_DIR": os.devnull}
+    access, stdin = (None, b"") if includes else (GitAccess(), content)
+    ended = await start_git("config", words, environment, access, stdin=stdin)
     if ended.code or ended.cut:
         reason = (ended.errors.splitlines() or ["it is too long"])[0].removeprefix("fatal: ")
         raise RemoteFault(f"the git configuration {file} cannot be read: {reason}")

@@ -13,11 +13,13 @@ Names that come from clients or agents go into `refs` and `paths`, which stand b
 """
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from msgspec.structs import replace
 
 from ..domain.errors import Conflict, RemoteFault
-from .command import MAX_OUTPUT_BYTES, TIMEOUT_SECONDS, start_git
+from .command import MAX_OUTPUT_BYTES, TIMEOUT_SECONDS, GitAccess, start_git
+from .discovery import object_directories
 from .git_directories import GitDirectories
 from .overlays import OVERLAYS
 from .process import ProcessResult, marker_variables
@@ -70,6 +72,7 @@ async def run_git(
     limit: int = MAX_OUTPUT_BYTES,
     cut: bool = False,
     accept: Sequence[int] = (0,),
+    writes: Sequence[Path] = (),
     on_progress: Callable[[str], None] | None = None,
     marker: str | None = None,
 ) -> ProcessResult:
@@ -77,9 +80,11 @@ async def run_git(
 
     `options` come from Bullpen itself. `refs` and `paths` may come from a client; paths are taken literally.
     Raise GitFailed if the exit code is not in `accept`. Raise RemoteFault if git prints more than `limit`
-    bytes, unless `cut` allows the result to be cut there. `on_progress` gets each line of stderr. Cancelling
+    bytes, unless `cut` allows the result to be cut there. Git can change what is in `writes`, and nothing
+    else, if this process confines git (see command.py). `on_progress` gets each line of stderr. Cancelling
     ends git and its children. With a `marker`, `kill_marked` can kill them after a crash of the server.
     """
+    git_dirs = git_dirs.resolved()
     overlay = await OVERLAYS.prepare(git_dirs)
     directory_options = (f"--git-dir={git_dirs.git_dir}", f"--work-tree={git_dirs.work_tree}")
     arguments = [*VERBS[verb], *options]
@@ -91,6 +96,7 @@ async def run_git(
         verb,
         arguments,
         {"GIT_COMMON_DIR": str(overlay), **marker_variables(marker)},
+        _access(git_dirs, overlay, writes),
         options=directory_options,
         stdin=stdin,
         timeout=timeout,
@@ -105,6 +111,13 @@ async def run_git(
     if ended.code not in accept:
         raise _failure(verb, ended)
     return ended
+
+
+def _access(git_dirs: GitDirectories, overlay: Path, writes: Sequence[Path]) -> GitAccess:
+    """Return what git may read and write in a call with these directories."""
+    directories = (git_dirs.work_tree, git_dirs.git_dir, git_dirs.common_dir, overlay)
+    others = (*object_directories(git_dirs.common_dir), *OVERLAYS.user_files())
+    return GitAccess(read=tuple(map(str, (*directories, *others))), write=tuple(map(str, writes)))
 
 
 def _failure(verb: str, ended: ProcessResult) -> Conflict | GitFailed:

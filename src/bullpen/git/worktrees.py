@@ -13,6 +13,7 @@ from .overlays import OVERLAYS
 from .refs import MAIN
 from .revisions import find_commit
 from .run import GitFailed, run_git
+from .small_files import read_text
 
 CHECKOUT_SECONDS = 600.0
 MAX_BRANCHES = 200  # that are listed
@@ -91,7 +92,7 @@ async def list_branches(repository: GitDirectories) -> list[str]:
 
 
 async def remote_head(repository: GitDirectories, branch: str) -> str | None:
-    """Return the commit of the remote branch with this name, if exactly one remote has it."""
+    """Return the commit of the remote branch with this name; None unless exactly one remote has it."""
     pattern = f"refs/remotes/*/{branch}"
     result = await run_git(repository, "for-each-ref", "--format=%(objectname)", refs=[pattern])
     heads = result.output.decode().split()
@@ -116,6 +117,7 @@ async def add_worktree(
         "add",
         refs=[str(path), branch],
         timeout=CHECKOUT_SECONDS,
+        writes=[repository.common_dir, path],
         on_progress=on_progress,
         marker=marker,
     )
@@ -124,7 +126,16 @@ async def add_worktree(
 
 async def discard_worktree(repository: GitDirectories, path: Path) -> None:
     """Remove a worktree that was just made, with everything in it."""
-    await run_git(repository, "worktree", "remove", "--force", "--force", refs=[str(path)], timeout=60)
+    await run_git(
+        repository,
+        "worktree",
+        "remove",
+        "--force",
+        "--force",
+        refs=[str(path)],
+        timeout=60,
+        writes=[repository.common_dir, path.parent],
+    )
     with suppress(OSError):  # other worktrees are left
         (repository.common_dir / "worktrees").rmdir()
 
@@ -135,14 +146,23 @@ async def create_branch(
     """Make a branch at a commit, or raise Conflict if that is not possible."""
     command = f"create refs/heads/{branch}\0{head}\0"
     try:
-        await run_git(repository, "update-ref", "--stdin", "-z", stdin=command.encode(), marker=marker)
+        await run_git(
+            repository,
+            "update-ref",
+            "--stdin",
+            "-z",
+            stdin=command.encode(),
+            writes=[repository.common_dir],
+            marker=marker,
+        )
     except GitFailed as failed:
         raise Conflict(f"the branch {branch} cannot be made: {failed}") from None
 
 
 async def delete_branch(repository: GitDirectories, branch: str, head: str) -> None:
     """Delete a branch, unless it is no longer at the commit `head`."""
-    await run_git(repository, "update-ref", "-d", refs=[f"refs/heads/{branch}", head])
+    writes = [repository.common_dir]
+    await run_git(repository, "update-ref", "-d", refs=[f"refs/heads/{branch}", head], writes=writes)
 
 
 def _make_directory_of_worktrees(common_dir: Path) -> None:
@@ -197,6 +217,5 @@ def _names(common_dir: Path) -> dict[Path, str]:
     """Return the name of the directory under `.git/worktrees` for each worktree path."""
     found = {}
     for pointer in (common_dir / "worktrees").glob("*/gitdir"):
-        text = pointer.read_text("utf-8", "surrogateescape").rstrip("\n")
-        found[Path(text).parent] = pointer.parent.name
+        found[Path(read_text(pointer)).parent] = pointer.parent.name
     return found

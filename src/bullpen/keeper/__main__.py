@@ -46,7 +46,10 @@ def main() -> None:
 
 
 def _open_directories(home: str) -> tuple[int, int]:
-    """Open the directories `keeper` and `spool`; raise PermissionError if other users have access to them."""
+    """Open the directories `keeper` and `spool`, and make them if they are missing.
+
+    Raise PermissionError if other users have access to them.
+    """
     root = os.open(home, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     opened = open_directory(root, "keeper"), open_directory(root, "spool")
     for fd in opened:

@@ -128,7 +128,10 @@ class Keepers:
             await asyncio.sleep(_POLL_INTERVAL)  # the keeper is starting or ending
 
     async def _connect(self, name: str) -> None:
-        """Connect to a keeper and adopt its children; the first of this version becomes the current one."""
+        """Connect to a keeper and adopt its children; the first of this version becomes the current one.
+
+        Raise KeeperLost if the keeper does not answer.
+        """
         connected = _connect_socket(self._directory, name)
         on_output = self._on_output if self._held is None else self._hold_output
         make = partial(Keeper, on_output, self._on_keeper_exit)

@@ -65,7 +65,10 @@ def encode(tag: int, header: dict[str, Any], body: bytes = b"") -> bytes:
 
 
 def encode_json_header(tag: int, header: str, body: bytes = b"") -> bytes:
-    """Return the bytes of one frame whose header is given as JSON: `encode` is too slow for keystrokes."""
+    """Return the bytes of one frame whose header is JSON already: `encode` is too slow for keystrokes.
+
+    Raise ValueError if the frame is too long.
+    """
     text = header.encode()
     length = _AFTER_LENGTH + len(text) + len(body)
     if length > MAX_FRAME_BYTES:

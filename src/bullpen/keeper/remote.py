@@ -233,7 +233,7 @@ class Keeper(asyncio.Protocol):
             self._transport.abort()
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Fail all pending requests with KeeperLost."""
+        """Fail all pending requests with KeeperLost, and complete `closed`."""
         self._transport = None
         lost = KeeperLost(f"keeper {self.id} is gone")
         for future in (self._hello, *(future for future, _ in self._pending.values())):
@@ -243,7 +243,10 @@ class Keeper(asyncio.Protocol):
         self.closed.set_result(None)
 
     def _acknowledge_notice(self) -> None:
-        """Send SEEN when the keeper waits for it, else with the next request: a frame of its own wakes it."""
+        """Send SEEN when the keeper waits for it, else with the next request.
+
+        A separate frame would wake the keeper.
+        """
         self._unacknowledged += 1
         if self._unacknowledged >= MAX_NOTICES_IN_FLIGHT:
             self._send_seen()

@@ -121,7 +121,10 @@ class KeeperService:
         return handler
 
     def _spawn(self, header: dict[str, Any], _body: bytes) -> dict[str, Any]:
-        """Handle SPAWN: start a child, and reply with its pid, start time and terminal."""
+        """Handle SPAWN: start a child, and reply with its pid, start time and terminal.
+
+        Raise OSError, with the program and the reason, if it cannot be started.
+        """
         request = SpawnRequest(header)
         try:
             child = self._children.spawn(request)

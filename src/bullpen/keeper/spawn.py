@@ -65,7 +65,7 @@ def worker_name(name: object) -> str:
 
 
 def window_size(header: dict[str, Any]) -> tuple[int, int]:
-    """Return the columns and rows that a request names."""
+    """Return the columns and rows that a request names; raise ValueError if no window can have them."""
     cols, rows = integer(header["cols"]), integer(header["rows"])
     if not (0 < cols < 1 << 16 and 0 < rows < 1 << 16):
         raise ValueError(f"no window has the size {cols}x{rows}")
@@ -114,7 +114,7 @@ def start_time(pid: int) -> int:
 
 
 def _find_program(name: str, env: dict[str, str]) -> str:
-    """Return the path of a program, searched like execvp in the child's PATH; OSError if there is none."""
+    """Return the path of a program, searched like execvp in the child's PATH; or raise OSError."""
     if "/" in name:
         return name
     failure = errno.ENOENT
@@ -128,7 +128,7 @@ def _find_program(name: str, env: dict[str, str]) -> str:
 
 
 def _limit_number(name: str) -> int:
-    """Return the number of a resource limit by its short name, such as `nofile`."""
+    """Return the number of a resource limit such as `nofile`; raise ValueError if there is none."""
     number: int | None = getattr(resource, f"RLIMIT_{name.upper()}", None)
     if number is None:
         raise ValueError(f"there is no limit named {name}")

@@ -179,7 +179,7 @@ class SpoolReader:
         self._segment_start = 0
 
     def __del__(self) -> None:
-        self._close()  # a reader of an old recording is not told when it is used for the last time
+        self._close()  # no caller closes the reader of an old recording
 
     @property
     def start(self) -> int:
@@ -188,7 +188,7 @@ class SpoolReader:
 
     @property
     def end(self) -> int:
-        """The offset behind the last byte that was written."""
+        """The offset behind the last byte that was written. Raises SpoolGone if the spool was removed."""
         last = self._segments()[-1]
         try:
             return last + os.stat(self._file(last, ".bin")).st_size

@@ -7,7 +7,7 @@ from msgspec import Struct
 from ..domain.events import Draft, Event
 from ..domain.snapshot import Snapshot
 from ..store.answers import PendingAnswer
-from ..store.append import Consumed, OutboxLine
+from ..store.append import ConsumedOffset, OutboxLine
 from ..store.outbox import Numbers
 
 
@@ -19,7 +19,7 @@ class Change(Struct, frozen=True, kw_only=True):
 
     drafts: Sequence[Draft] = ()
     outbox: Sequence[OutboxLine] = ()
-    consumed: Consumed | None = None
+    consumed: ConsumedOffset | None = None
     answer: PendingAnswer[Snapshot] | None = None
 
 

@@ -120,7 +120,10 @@ class ChangeQueue:
         self._start_next()
 
     def _refusal(self) -> Unavailable | None:
-        """Return why a change that is not patient is refused now: an earlier one waits for the database."""
+        """Return the error for a change that is not patient, or None.
+
+        Such a change is refused while an earlier change waits for the database.
+        """
         if self._blocked_by:
             return _copy_of(self._blocked_by)
         return self._store.refusal if self._busy else None

@@ -137,7 +137,7 @@ class LogFollower:
         return batch
 
     def enable_pacing(self, take: Take | None = None) -> None:
-        """Yield the first batch after a silence at once, and later ones at a limited rate.
+        """Make the iteration yield the first batch after a silence at once, and later ones at a limited rate.
 
         Once all earlier events are read, each new batch is passed to `take`. The iteration yields only a
         batch for which `take` returns False.

@@ -12,7 +12,7 @@ from ..domain.errors import Invalid, NotFound
 from ..domain.events import Draft, Event, SessionStart
 from ..domain.snapshot import Snapshot, fold
 from ..store.answers import PendingAnswer
-from ..store.append import AlreadyAnswered, Append, Consumed, OutboxLine, StoredAnswer
+from ..store.append import AlreadyAnswered, Append, ConsumedOffset, OutboxLine, StoredAnswer
 from ..store.events import EventStore
 from .change import Change, CommittedChange
 from .change_queue import ChangeQueue
@@ -24,7 +24,7 @@ __all__ = [
     "AlreadyAnswered",
     "Change",
     "CommittedChange",
-    "Consumed",
+    "ConsumedOffset",
     "OutboxLine",
     "SessionLog",
 ]
@@ -62,7 +62,7 @@ class SessionLog:
         drafts: Sequence[Draft],
         answer: PendingAnswer[Snapshot] | None = None,
     ) -> "SessionLog":
-        """Create a session. Its first fact must be SessionStart."""
+        """Create a session, or raise Invalid if its first fact is not SessionStart."""
         if not drafts or not isinstance(drafts[0].fact, SessionStart):
             raise Invalid("a session begins with session_start")
         log = cls(store, Snapshot(id=session_id))
@@ -108,7 +108,7 @@ class SessionLog:
         self,
         drafts: Sequence[Draft],
         outbox: Sequence[OutboxLine] = (),
-        consumed: Consumed | None = None,
+        consumed: ConsumedOffset | None = None,
         patient: bool = False,
     ) -> CommittedChange:
         """Append facts, outbox lines and a consumed offset that need no decision to the log."""
@@ -142,11 +142,11 @@ class SessionLog:
         return EventBatch(after + 1, after + len(encoded), encoded, self.head)
 
     def recent_batch(self, after: int, until: int) -> EventBatch | None:
-        """Return some events with after < seq <= until from memory; None if they are no longer there."""
+        """Return some events with after < seq <= until from memory; None if they are not there."""
         requested = (after, until)
         if self._shared is not None and self._shared[0] == requested:
             return self._shared[1]
-        if after < self._tail.start:
+        if after < self._tail.start or until > self.head:
             return None
         encoded = self._tail.between(after, min(until, after + PAGE_EVENTS), PAGE_BYTES)
         batch = EventBatch(after + 1, after + len(encoded), encoded, self.head)

@@ -141,7 +141,7 @@ class TerminalTrack:
             self._add(before, self._recording.end)
 
     def _add(self, entry: IndexEntry, end: int) -> None:
-        """Add the moments from an index entry to the offset `end`."""
+        """Add the moments between an index entry and the offset `end`, one for each PIECE_BYTES."""
         offset, time, cols, rows = entry
         if offset > self._recording.end:
             return

@@ -70,6 +70,8 @@ class ZipReader:
     def _find_directory(self) -> tuple[int, int, int]:
         """Return the number of members, and where the central directory starts and ends.
 
+        Raise Invalid if the file is damaged or has too many members.
+
         They are read from the end record of the file.
         """
         size = self._file.seek(0, os.SEEK_END)
@@ -91,7 +93,10 @@ class ZipReader:
         return count, start, end
 
     def _read_zip64_end(self, before: int) -> tuple[int, int, int, int]:
-        """Return number of members, size, start and end of the directory from the zip64 end record."""
+        """Return number of members, size, start and end of the directory from the zip64 end record.
+
+        Raise Invalid if the record is missing or damaged.
+        """
         place = before - _LOCATOR64.size
         signature, disk, end, disks = _LOCATOR64.unpack(self._read_at(place, _LOCATOR64.size))
         if signature != b"PK\6\7" or disk or disks > 1 or end + _END64.size != place:
@@ -104,7 +109,7 @@ class ZipReader:
         return count, length, start, end
 
     def _read_directory(self, count: int, start: int, end: int) -> Iterator[ZipMember]:
-        """Yield the members that the central directory describes, each of which must be readable."""
+        """Yield the members that the central directory describes; raise Invalid if one cannot be read."""
         place = start
         for _ in range(count):
             member, place = self._read_entry(place)
@@ -113,7 +118,10 @@ class ZipReader:
             raise _damaged("its directory does not have the size its end record says")
 
     def _read_entry(self, place: int) -> tuple[ZipMember, int]:
-        """Return the member described at a place of the directory, and the place of the next one."""
+        """Return the member described at a place of the directory, and the place of the next one.
+
+        Raise Invalid if the entry is damaged.
+        """
         signature, flags, method, crc, packed, size, *sizes, disk, offset = _ENTRY.unpack(
             self._read_at(place, _ENTRY.size)
         )
@@ -148,7 +156,7 @@ class ZipReader:
         return packed if member.method == STORED else _inflate(packed, member.name)
 
     def _data_start(self, member: ZipMember) -> int:
-        """Check the local header against the directory; return where the data of the member starts."""
+        """Return where a member's data starts; raise Invalid if its local header differs from its entry."""
         header = self._read_at(member.offset, _LOCAL.size)
         signature, flags, method, crc, packed, size, name_size, extra_size = _LOCAL.unpack(header)
         rest = self._read_at(member.offset + _LOCAL.size, name_size + extra_size)

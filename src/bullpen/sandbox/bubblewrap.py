@@ -1,5 +1,6 @@
 """Build the command line of bubblewrap from a profile."""
 
+import os
 from collections.abc import Sequence
 
 from msgspec import Struct
@@ -9,8 +10,11 @@ from .profile import Mount, Profile
 # A signal of the terminal, or one to the process group, also reaches bubblewrap, which would end before the
 # program. It therefore ignores these signals, and the program gets them back.
 _GROUP_SIGNALS = "HUP,INT,QUIT,TERM"
-# The settings of the kernel; root owns them and needs no capability to change them.
+# The settings of the kernel; root owns them and needs no capability to change them. For other users, these
+# mounts would only prevent that a program in the sandbox makes a sandbox with a new /proc.
 _KERNEL_SETTINGS = tuple(f"/proc/{name}" for name in ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi"))
+# Git needs no other devices and nothing about processes; each mount takes time. It names files by urandom.
+_DEVICES_OF_GIT = ("/dev/null", "/dev/urandom")
 _OPTIONS = {"masked": "--ro-bind", "read": "--ro-bind", "write": "--bind"}
 
 
@@ -43,11 +47,25 @@ def bubblewrap_command(
     ]
 
 
+def confined_git_command(bwrap: str, profile: Profile, argv: Sequence[str]) -> list[str]:
+    """Return the command that runs git for the server. It needs no signal but KILL, which ends bubblewrap."""
+    # The files of a workspace may belong to another user than root, who then needs this one capability.
+    more = ("--cap-add", "CAP_DAC_OVERRIDE") if os.geteuid() == 0 else ()
+    devices = [each for path in _DEVICES_OF_GIT for each in ("--dev-bind", path, path)]
+    options = _arguments(profile, ("--tmpfs", "/dev", *devices, "--tmpfs", "/proc"))
+    return [bwrap, *options, *more, "--chdir", "/", "--", *argv]
+
+
 def bubblewrap_arguments(profile: Profile) -> list[str]:
-    """Return the options of bubblewrap for a profile."""
-    arguments = ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--unshare-pid", "--unshare-ipc"]
-    for path in _KERNEL_SETTINGS:
-        arguments += ["--ro-bind-try", path, path]
+    """Return the options of bubblewrap for the profile of a run."""
+    paths = _KERNEL_SETTINGS if os.geteuid() == 0 else ()
+    settings = [each for path in paths for each in ("--ro-bind-try", path, path)]
+    return _arguments(profile, ("--dev", "/dev", "--proc", "/proc", *settings))
+
+
+def _arguments(profile: Profile, system: Sequence[str]) -> list[str]:
+    """Return the options of bubblewrap for a profile; `system` are those for /dev and /proc."""
+    arguments = ["--ro-bind", "/", "/", *system, "--unshare-pid", "--unshare-ipc"]
     if not profile.has_network:
         arguments.append("--unshare-net")
     arguments += ["--cap-drop", "ALL"]  # as root it keeps all capabilities otherwise

@@ -7,9 +7,13 @@ import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from .. import clock
 from ..domain.errors import Conflict
+from ..server_path import SERVER_PATH
 from .bubblewrap import bubblewrap_command
 from .landlock import landlock_command
 from .mechanism import Mechanism, find_mechanism
@@ -17,6 +21,13 @@ from .profile import PROXY_DIRECTORY, PROXY_PORT, Profile
 from .proxy import SOCKET_NAME
 
 _BRIDGE = Path(__file__).with_name("proxy_bridge.py")
+# See "Secure-execution mode" in ld.so(8).
+_OF_C_LIBRARY = frozenset(
+    {
+        *("GCONV_PATH", "GETCONF_DIR", "GLIBC_TUNABLES", "HOSTALIASES", "LOCALDOMAIN", "LOCPATH"),
+        *("MUSL_LOCPATH", "NIS_PATH", "NLSPATH", "RESOLV_HOST_CONF", "RES_OPTIONS", "TZDIR"),
+    }
+)
 MAX_AGE_SECONDS = 5.0  # of the finding that bubblewrap does not work: a user may install it meanwhile
 
 
@@ -32,11 +43,11 @@ class MechanismFinder:
     async def find(self) -> Mechanism:
         """Return the mechanism of this machine."""
         async with self._finding:
-            path = os.environ.get("PATH")
+            path = str(SERVER_PATH)
             is_final = self._found is not None and self._found.name == "bubblewrap"
             is_new = clock.monotonic() - self._found_at < MAX_AGE_SECONDS
             if self._found is None or path != self._path or not (is_final or is_new):
-                self._found = await asyncio.to_thread(find_mechanism, os.environ)
+                self._found = await asyncio.to_thread(find_mechanism, {"PATH": path})
                 self._found_at, self._path = clock.monotonic(), path
             return self._found
 
@@ -44,15 +55,33 @@ class MechanismFinder:
 MECHANISMS = MechanismFinder()
 
 
+class SandboxedCommand(NamedTuple):
+    """A command and its environment, for the keeper or a process of the server."""
+
+    argv: list[str]
+    env: dict[str, str]
+
+
 async def sandboxed_command(
     profile: Profile, argv: Sequence[str], env: Mapping[str, str], cwd: str
-) -> list[str]:
-    """Return the command that runs `argv` as the profile says. Raise Conflict if no mechanism can do that."""
+) -> SandboxedCommand:
+    """Return how to run `argv` as the profile says. Raise Conflict if no mechanism can do that.
+
+    An agent chooses variables of its terminals. Those that make the loader run code act in the sandbox only.
+    """
     if profile.level == "open":
-        return list(argv)
+        return SandboxedCommand(list(argv), dict(env))
     mechanism = await MECHANISMS.find()
     _require_program(argv[0], env, cwd)
-    return command_for(mechanism, profile, argv, cwd)
+    inside = [(name, value) for name, value in env.items() if _is_of_loader(name)]
+    profile = replace(profile, variables=(*inside, *profile.variables))
+    outside = {name: value for name, value in env.items() if not _is_of_loader(name)}
+    return SandboxedCommand(command_for(mechanism, profile, argv, cwd), outside)
+
+
+def _is_of_loader(name: str) -> bool:
+    """Return whether the C library ignores a variable in a program with the rights of another user."""
+    return name.startswith(("LD_", "MALLOC_")) or name in _OF_C_LIBRARY
 
 
 def command_for(mechanism: Mechanism, profile: Profile, argv: Sequence[str], cwd: str) -> list[str]:
@@ -74,7 +103,7 @@ def command_for(mechanism: Mechanism, profile: Profile, argv: Sequence[str], cwd
 
 
 def _require_program(name: str, env: Mapping[str, str], cwd: str) -> None:
-    """Raise the error of the keeper if there is no such program; the sandbox would start and end at once."""
+    """Raise Conflict if there is no such program, with the keeper's text. The sandbox would start and end."""
     path = os.path.join(cwd, name) if "/" in name else name
     if shutil.which(path, path=env.get("PATH", os.defpath)) is None:
         number = errno.EACCES if os.path.isfile(path) else errno.ENOENT

@@ -104,7 +104,10 @@ class WorkspaceFiles:
             return _read(fd, path)
 
     def read_any(self, path: str) -> bytes | DirectoryListing:
-        """Return a regular file's bytes, or the entries of a directory, directories first."""
+        """Return a regular file's bytes, or the entries of a directory, directories first.
+
+        Raise Invalid for anything else, such as a socket.
+        """
         relative = "." if path in ("", ".") else relative_path(self.root, path)
         with self.opened() as top, _translated_errors(path), self.opening(top, relative) as fd:
             mode = os.fstat(fd).st_mode
@@ -326,7 +329,7 @@ def open_beneath(top: int, relative: str, flags: int, mode: int = 0) -> int:
 
 
 def walk_beneath(top: int, relative: str, flags: int, mode: int = 0) -> int:
-    """Open a path below the directory `top` without openat2; any link or `..` in it is an OSError."""
+    """Open a path below the directory `top` without openat2; raise OSError for any link or `..` in it."""
     *directories, name = PurePosixPath(relative).parts or (".",)
     if ".." in (*directories, name):
         raise OSError(errno.EXDEV, "the path leads up", relative)

@@ -28,7 +28,7 @@ def _main(directories: GitDirectories) -> GitPaths:
     protected = [git_dir / name for name in _CONFIGURATION]
     return GitPaths(
         writable=(str(git_dir),),
-        read_only=(*_existing(protected), *_submodules(git_dir)),
+        read_only=(*_existing(protected), *_submodules(git_dir), *_links(git_dir)),
         absent=_absent(protected),
         masked=_worktree_configurations(git_dir, git_dir),
     )
@@ -48,6 +48,12 @@ def _linked(directories: GitDirectories) -> GitPaths:
         absent=_absent(common / name for name in _CONFIGURATION),
         masked=_worktree_configurations(common, git_dir),
     )
+
+
+def _links(git_dir: Path) -> Iterator[str]:
+    """Yield the files that lead git from each linked worktree to its repository and configuration."""
+    for worktree in (git_dir / "worktrees").glob("*"):
+        yield from _existing(worktree / name for name in _OF_LINK)
 
 
 def _submodules(common: Path) -> Iterator[str]:

@@ -2,17 +2,20 @@
 
 import asyncio
 import os
+from pathlib import Path, PurePosixPath
 
 import msgspec
 import structlog
+from msgspec.structs import replace
 
 from .. import clock
 from ..domain.errors import Forbidden, NotFound
-from ..domain.grants import GrantKind, SandboxGrant, check_grant
+from ..domain.grants import PORTS, GrantKind, SandboxGrant, check_grant
 from ..domain.ids import new_id
 from ..store.records import RecordStore
 from .profile import Mount
 from .protected import ProtectedPlaces
+from .proxy import allows
 
 log = structlog.get_logger()
 
@@ -43,16 +46,38 @@ class SandboxGrants:
 
     def mounts(self, repo_id: str | None) -> tuple[Mount, ...]:
         """Return the paths that sandboxed runs of a repository may read or write, as far as they exist."""
-        found = ((os.path.realpath(each.target), each.kind) for each in self._of(repo_id))
-        return tuple(Mount(path, kind) for path, kind in found if kind != "host" and os.path.exists(path))
+        paths = ((each.target, each.kind) for each in self._of(repo_id) if each.kind != "host")
+        return tuple(Mount(path, kind) for path, kind in paths if os.path.exists(path) and _has_no_link(path))
+
+    def covers(self, kind: GrantKind, target: str, repo_id: str | None) -> bool:
+        """Return whether grants allow a host (`name` or `name:port`), or the access to a real path."""
+        if kind == "host":
+            name, _, port = target.partition(":")
+            return allows(self.hosts(repo_id), name, int(port or PORTS[0]))  # `is_host` is true
+        return self.granted_path(kind, target, repo_id) is not None
+
+    def granted_path(self, kind: GrantKind, target: str, repo_id: str | None) -> str | None:
+        """Return the granted real path that is a real path or lies above it, or None."""
+        kinds = ("write",) if kind == "write" else ("read", "write")
+        granted = (each.target for each in self._of(repo_id) if each.kind in kinds)
+        found = (path for path in granted if PurePosixPath(target).is_relative_to(path))
+        return next(filter(_has_no_link, found), None)
 
     async def add(self, kind: GrantKind, target: str, repo_id: str | None) -> SandboxGrant:
-        """Add a grant, or return the one that exists. Raise Forbidden for what belongs to Bullpen."""
+        """Add a grant, or return the one that exists. Raise Forbidden for what belongs to Bullpen.
+
+        The grant of a link is that of its target: a run may write where the link is, and lead it elsewhere.
+        """
         grant = check_grant(
             SandboxGrant(id=new_id(), kind=kind, target=target, repo_id=repo_id, added_at=clock.now_ms())
         )
-        if kind != "host" and self._protected.is_below(await asyncio.to_thread(os.path.realpath, target)):
-            raise Forbidden(f"{target} belongs to Bullpen; no run may read it")
+        if kind != "host":
+            target = await asyncio.to_thread(os.path.realpath, target)
+            grant = check_grant(replace(grant, target=target))
+            if self._protected.is_below(target):
+                raise Forbidden(f"{target} belongs to Bullpen; no run may read it")
+            if kind == "write" and await asyncio.to_thread(self._protected.overlaps, Path(target)):
+                raise Forbidden(f"{target} contains files of Bullpen; allow a directory in it")
         async with self._changing:
             for each in self._all:
                 if (each.kind, each.target, each.repo_id) == (kind, target, repo_id):
@@ -78,3 +103,8 @@ class SandboxGrants:
     def _of(self, repo_id: str | None) -> list[SandboxGrant]:
         """Return the grants of a repository and those of all."""
         return [each for each in self._all if each.repo_id in (None, repo_id)]
+
+
+def _has_no_link(path: str) -> bool:
+    """Return whether neither a granted path nor a directory above it was replaced by a link."""
+    return os.path.realpath(path) == path

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..domain.errors import Conflict
+from ..server_path import SERVER_PATH
 from .profile import TEMPORARY_VARIABLES, Mount, Profile
 
 _LAUNCHER = Path(__file__).with_name("landlock_launcher.py")
@@ -26,6 +27,9 @@ def landlock_command(profile: Profile, argv: Sequence[str]) -> list[str]:
     ):
         mounts["/tmp"] = mounts["/var/tmp"] = "hidden"
         variables |= dict.fromkeys(TEMPORARY_VARIABLES, temporary)
+    for mount in profile.mounts:
+        if mount.path.endswith("/.cache") and mount.source:
+            variables["XDG_CACHE_HOME"] = mount.source
     order = json.dumps({"mounts": mounts, "variables": variables})
     return [*_without_capabilities(), sys.executable, "-I", str(_LAUNCHER), order, "--", *argv]
 
@@ -36,10 +40,13 @@ def _real_place(mount: Mount) -> str:
 
 
 def _without_capabilities() -> list[str]:
-    """Return the command prefix that drops the capabilities of root; other users have none."""
+    """Return the command prefix that drops the capabilities of root; other users have none.
+
+    Raise Conflict if root has no `setpriv`.
+    """
     if os.geteuid() != 0:
         return []
-    setpriv = shutil.which("setpriv") or shutil.which("setpriv", path=_SYSTEM_PATH)
+    setpriv = shutil.which("setpriv", path=f"{SERVER_PATH}:{_SYSTEM_PATH}")
     if setpriv is None:
         raise Conflict("the sandbox needs setpriv (of util-linux) when the server runs as root")
     return [setpriv, *_DROP]

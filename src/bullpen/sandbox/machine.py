@@ -18,6 +18,8 @@ _NEEDED_IN_RUN = ("/etc/resolv.conf", "/run/current-system", "/run/opengl-driver
 _SYSTEM_SECRETS = (
     *("/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d"),
     *("/etc/ssl/private", "/etc/wireguard", "/etc/NetworkManager/system-connections", "/var/lib/docker"),
+    # Sockets with which a member of a group gets the rights of root.
+    *("/var/lib/lxd", "/var/lib/incus", "/var/snap/lxd"),
 )
 _SSH = Path("/etc/ssh")
 _SHOWN_IN_HOME = (".gitconfig", ".config/git")
@@ -46,8 +48,16 @@ def machine_paths(
         files=frozenset(path for path in hidden if not os.path.isdir(path)),
         toolchains=existing_paths(toolchains),
         caches=existing_paths(map(str, config.sandbox_caches)),
+        private_cache=str(_private_cache(config.home)),
         empty=str(empty_file(config.home)),
     )
+
+
+def _private_cache(home: Path) -> Path:
+    """Return the directory that all runs see as ~/.cache; make it if necessary."""
+    path = home / "sandbox" / "cache"
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return path
 
 
 def empty_file(home: Path) -> Path:

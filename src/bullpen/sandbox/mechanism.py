@@ -8,6 +8,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from ..domain.sandbox import SandboxLevel
 from .bubblewrap import BubblewrapPrograms, bubblewrap_command
 from .profile import Profile
 
@@ -35,8 +36,9 @@ ALLOW_NAMESPACES = "this machine or container refuses user namespaces to bwrap; 
 LANDLOCK_GAPS = (
     "the configuration and the hooks of git in the workspace can be changed",
     "sockets of other programs can be reached by their path",
-    "processes of the same user are visible",
+    "processes of the same user are visible, and their terminals can be written",
     "the directory /tmp is shared",
+    "git that the server calls is not in a sandbox",
 )
 
 
@@ -64,6 +66,23 @@ def find_mechanism(env: Mapping[str, str]) -> Mechanism:
             if not problem:
                 return Mechanism(name="bubblewrap", programs=programs)
     return _weaker(problem or "there is no program env", _advice(problem))
+
+
+def describe_mechanism(found: Mechanism, agents: SandboxLevel) -> str:
+    """Return one line for the user: the sandbox of agents, and how to get a better one.
+
+    `agents` is the level of agents without a choice.
+    """
+    if agents == "open":
+        return "Agents run without a sandbox, because of the setting: sandbox = open"
+    match found.name:
+        case "bubblewrap":
+            return "Agents run in a sandbox (bubblewrap), which hides your other files from them."
+        case "landlock":
+            weaker = f"Agents run in a weaker sandbox (Landlock): {found.problem}."
+            return f"{weaker} For the full one: {found.advice}"
+        case _:
+            return f"Agents cannot be started: {found.problem}. To change that: {found.advice}"
 
 
 def landlock_abi() -> int:

@@ -1,7 +1,6 @@
 """Collect the paths of this machine and of one run, and plan the profile of the run."""
 
 import os
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from .git_paths import git_paths
 from .installations import program_roots
 from .machine import existing_paths, machine_paths
 from .profile import OPEN, MachinePaths, Mount, Profile, RunPaths, plan_profile
+from .removing import remove_tree
 from .roots import WorkspaceRoots
 
 MAX_AGE_SECONDS = 2.0  # of the paths of the machine
@@ -46,7 +46,7 @@ class SandboxPlanner:
         """
         if level == "open":
             return OPEN
-        machine = self._machine_paths(env)
+        machine = self.machine_paths(env)
         run = RunPaths(
             workspace=workspace,
             session=session_id,
@@ -75,9 +75,9 @@ class SandboxPlanner:
         """Remove the directory that the runs of a session saw as /tmp, if there is one."""
         directory = self._config.home / "tmp" / session_id
         if directory.exists():
-            shutil.rmtree(directory)
+            remove_tree(directory)
 
-    def _machine_paths(self, env: Mapping[str, str]) -> MachinePaths:
+    def machine_paths(self, env: Mapping[str, str]) -> MachinePaths:
         """Return the paths of this machine, read again after a moment."""
         roots = tuple(map(str, self._roots.directories()))
         key = (*roots, env.get("PATH", ""))

@@ -1,6 +1,6 @@
 """Plan what a run may read, write and reach. This is a pure function: it reads no file and starts nothing."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
 from typing import Literal
 
@@ -53,6 +53,7 @@ class MachinePaths(Struct, frozen=True, kw_only=True):
     files: frozenset[str] = frozenset()  # which of `own` and `secrets` are files
     toolchains: tuple[str, ...] = ()  # readable
     caches: tuple[str, ...] = ()  # writable
+    private_cache: str | None = None  # shown as ~/.cache, so that no run writes what shells of the user read
     empty: str = "/dev/null"  # the empty file that is shown in place of a masked one
 
 
@@ -92,6 +93,7 @@ def plan_profile(
         *(Mount(path, "hidden") for path in machine.private if not _lies_in(path, (run.workspace,))),
         *(Mount(path, "hidden") for path in machine.homes if path != run.workspace),
         *(Mount(path, "read") for path in _outside((*machine.toolchains, *run.programs), writable)),
+        *_private_caches(machine, run),
         *(Mount(path, "write") for path in machine.caches),
         *(_denied(path, machine) for path in machine.secrets if not _lies_in(run.workspace, (path,))),
         *(Mount(path, "write") for path in run.state),
@@ -124,9 +126,32 @@ def plan_profile(
             *_git_variables(),
             *_temporary_variables(run),
             *(_proxy_variables() if sealed and proxy else ()),
-            (NOTE_VARIABLE, _note(level, writable)),
+            (NOTE_VARIABLE, _note(level, (*run.state, run.workspace))),
         ),
     )
+
+
+def _private_caches(machine: MachinePaths, run: RunPaths) -> list[Mount]:
+    """Return the mounts that show another directory as ~/.cache, unless the home is in the workspace."""
+    if machine.private_cache is None:
+        return []
+    homes = _outside(machine.homes, (run.workspace,))
+    return [Mount(f"{home}/.cache", "write", machine.private_cache) for home in homes]
+
+
+def plan_git_profile(
+    machine: MachinePaths, read: Iterable[str], write: Iterable[str], *, has_network: bool
+) -> Profile:
+    """Return the profile of a call of git by the server: it sees these paths and nothing else of the user."""
+    read, write = tuple(read), tuple(write)
+    hidden = (*machine.private, *machine.homes)
+    mounts = [
+        *(Mount(path, "hidden") for path in _outside(hidden, (*read, *write))),
+        *(_denied(path, machine) for path in (*_outside(machine.secrets, (*read, *write)), *machine.own)),
+        *(Mount(path, "read") for path in read),
+        *(Mount(path, "write") for path in write),
+    ]
+    return Profile(level="sealed", mounts=_ordered(mounts), has_network=has_network)
 
 
 def _git_mounts(git: GitPaths, empty: str) -> list[Mount]:
@@ -159,7 +184,7 @@ def _note(level: SandboxLevel, writable: Iterable[str]) -> str:
     network = "only allowed hosts can be reached; " if level == "sealed" else ""
     paths = ", ".join(dict.fromkeys(writable))
     return (
-        f"This program runs in a sandbox ({level}). It can write {paths} and /tmp; "
+        f"This program runs in a sandbox ({level}). It can write {paths}, caches and /tmp; "
         f"{network}the user can allow more with: bullpen sandbox allow <host or path>"
     )
 
@@ -193,7 +218,26 @@ def _ordered(mounts: Iterable[Mount]) -> tuple[Mount, ...]:
         above = next((kept[str(each)] for each in PurePosixPath(path).parents if str(each) in kept), None)
         if not _changes_nothing(last[path], above):
             kept[path] = last[path]
-    return tuple(kept.values())
+    return tuple(_with_pins(kept.values()))
+
+
+def _with_pins(mounts: Iterable[Mount]) -> Iterator[Mount]:
+    """Yield the mounts, and one for each directory between a writable mount and a restricted one in it.
+
+    A run could rename such a directory, and make another one in its place. It cannot rename a mount point.
+    """
+    known: dict[str, Mount] = {}
+    for mount in mounts:
+        parents = [str(each) for each in PurePosixPath(mount.path).parents]
+        above = next((known[each] for each in parents if each in known), None)
+        # What is shown there from another place has no such directory.
+        is_writable = above is not None and above.access == "write" and above.source is None
+        if above is not None and is_writable and mount.access != "write":
+            for between in reversed(parents[: parents.index(above.path)]):
+                known[between] = Mount(between, "write")
+                yield known[between]
+        known[mount.path] = mount
+        yield mount
 
 
 def _changes_nothing(mount: Mount, above: Mount | None) -> bool:
@@ -213,4 +257,4 @@ def _outside(paths: Iterable[str], tops: Iterable[str]) -> list[str]:
 
 def _lies_in(path: str, tops: Iterable[str]) -> bool:
     """Return whether a path is one of the directories or lies below one."""
-    return any(PurePosixPath(path).is_relative_to(top) for top in tops)
+    return any(path == top or path.startswith(f"{top.rstrip('/')}/") for top in tops)

@@ -46,7 +46,7 @@ class DirectoryChoices(Struct, frozen=True, kw_only=True):
     more: int = 0
 
 
-class _Found(Struct, frozen=True):
+class _FoundRepository(Struct, frozen=True):
     """A repository that a search found, and when git last wrote to it."""
 
     path: str
@@ -55,6 +55,8 @@ class _Found(Struct, frozen=True):
 
 def complete_path(roots: WorkspaceRoots, text: str) -> DirectoryChoices:
     """Return the directories whose path begins with a text: `/srv/ap` gives `/srv/app`.
+
+    Raise Forbidden if the user may not see that directory.
 
     A relative path begins in the home directory. Without a text, return the fixed roots, if there are any.
     """
@@ -94,7 +96,7 @@ def _starts(roots: WorkspaceRoots) -> list[Path]:
     return [Path(os.path.realpath(os.curdir)), *beside, *homes()]
 
 
-def _search(roots: WorkspaceRoots, starts: Iterable[Path]) -> Iterator[_Found]:
+def _search(roots: WorkspaceRoots, starts: Iterable[Path]) -> Iterator[_FoundRepository]:
     """Yield the repositories below some directories, the nearest first, until the search takes too long."""
     deadline = clock.monotonic() + SEARCH_SECONDS
     seen: set[Path] = set()
@@ -105,7 +107,7 @@ def _search(roots: WorkspaceRoots, starts: Iterable[Path]) -> Iterator[_Found]:
             continue
         seen.add(directory)
         if used_at := _last_use(directory / ".git"):
-            yield _Found(str(directory), used_at)
+            yield _FoundRepository(str(directory), used_at)
         elif depth < MAX_DEPTH:
             with suppress(Forbidden, Invalid, NotFound):  # not readable, or removed meanwhile
                 names = _subdirectories(roots, directory, is_hidden_listed=False)
@@ -121,7 +123,10 @@ def _last_use(git_dir: Path) -> float | None:
 
 
 def _subdirectories(roots: WorkspaceRoots, directory: Path, *, is_hidden_listed: bool) -> Iterator[str]:
-    """Yield the names of the directories in a directory, without links and protected places."""
+    """Yield the names of the directories in a directory, without links and protected places.
+
+    Raise NotFound, Invalid or Forbidden if it cannot be listed.
+    """
     try:
         fd = os.open(directory, _DIRECTORY)
     except (FileNotFoundError, NotADirectoryError):

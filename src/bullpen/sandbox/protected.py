@@ -116,7 +116,7 @@ def own_places(config: Config) -> list[Path]:
     return [path for path in own if path is not None]
 
 
-class _Index(NamedTuple):
+class _InodeIndex(NamedTuple):
     """The inodes below some places, and when they were read, as durations count and as files are dated."""
 
     inodes: frozenset[Inode]
@@ -130,10 +130,14 @@ class _PathSet:
     def __init__(self, paths: Iterable[Path]) -> None:
         self._paths = tuple(map(str, paths))
         self.real_paths = tuple(map(os.path.realpath, self._paths))
-        self._index = _Index(frozenset(), -MAX_INDEX_AGE, 0)
+        self._index = _InodeIndex(frozenset(), -MAX_INDEX_AGE, 0)
 
     def holds(self, fd: int, chain: list[os.stat_result]) -> bool:
-        """Tell whether one of the places is in the chain: the file itself and the directories above it."""
+        """Tell whether an opened file is in a place; `chain` is the file and the directories above it.
+
+        A place in the chain shows that. A hard link or a bind mount shows it only by the inodes below the
+        places, which are then read.
+        """
         inodes, mounts = {_inode(status) for status in chain}, self._mounts()
         if not inodes.isdisjoint(mounts):
             return True
@@ -183,7 +187,7 @@ class _PathSet:
         now, now_ns, index = clock.monotonic(), clock.now_ns(), self._index
         last_named = max(file.st_ctime_ns for file in files) + CLOCK_STEP
         if now - index.read_at > MAX_INDEX_AGE or last_named > index.read_at_ns:
-            self._index = index = _Index(frozenset(_walk(self._paths)), now, now_ns)
+            self._index = index = _InodeIndex(frozenset(_walk(self._paths)), now, now_ns)
         return index.inodes
 
 

@@ -12,6 +12,8 @@ from urllib.parse import urlsplit
 import structlog
 from msgspec import Struct
 
+from ..domain.grants import PORTS, host_target
+
 log = structlog.get_logger()
 
 SOCKET_NAME = "proxy.sock"
@@ -21,9 +23,8 @@ MAX_CONNECTIONS = 64  # of one run at a time
 HEAD_SECONDS = 30.0
 CONNECT_SECONDS = 30.0
 READ_BYTES = 1 << 16
-PORTS = (80, 443)  # of hosts that are allowed without a port
 
-OnRefusal = Callable[[str, str], Awaitable[None]]  # host, program
+OnRefusal = Callable[["ProxyRequest", bool], Awaitable[None]]  # with whether a user can allow the host
 Allowed = Callable[[], Collection[str]]
 
 
@@ -55,7 +56,20 @@ def allows(allowed: Collection[str], host: str, port: int) -> bool:
 def is_local(address: str) -> bool:
     """Return whether an address belongs to this machine or its link: a name must not lead there."""
     found = ipaddress.ip_address(address.partition("%")[0])
-    return found.is_loopback or found.is_link_local or found.is_unspecified or found.is_multicast
+    if isinstance(found, ipaddress.IPv6Address) and found.ipv4_mapped:
+        found = found.ipv4_mapped
+    local = found.is_loopback or found.is_link_local or found.is_unspecified or found.is_multicast
+    return local or _is_own(str(found), socket.AF_INET if found.version == 4 else socket.AF_INET6)
+
+
+def _is_own(address: str, family: socket.AddressFamily) -> bool:
+    """Return whether an interface of this machine has the address: it is then its own way to itself."""
+    with socket.socket(family, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect((address, PORTS[0]))  # it sends nothing
+        except OSError:
+            return False
+        return bool(probe.getsockname()[0] == address)
 
 
 def parse_request(head: bytes) -> ProxyRequest:
@@ -121,11 +135,11 @@ class SandboxProxy:
         async with asyncio.timeout(HEAD_SECONDS):
             request = parse_request(await reader.readuntil(b"\r\n\r\n"))
         if not allows(self._allowed(), request.host, request.port):
-            await self._refuse(writer, request, "is not allowed by the sandbox")
+            await self._refuse(writer, request)
             return
         host = await self._connect(request)
         if host is None:
-            await self._refuse(writer, request, "leads to this machine")
+            await self._refuse(writer, request, leads_here=True)
             return
         host_reader, host_writer = host
         try:
@@ -152,11 +166,15 @@ class SandboxProxy:
             usable = [each for each in addresses if each == request.host or not is_local(each)]
             return await asyncio.open_connection(usable[0], request.port) if usable else None
 
-    async def _refuse(self, writer: asyncio.StreamWriter, request: ProxyRequest, why: str) -> None:
-        """Answer why a host is refused and how to allow the host, and report the refusal."""
-        advice = f"the user can allow it with: bullpen sandbox allow {request.host}"
-        await _answer(writer, "403 Forbidden", f"{request.host}:{request.port} {why}; {advice}")
-        await self._on_refusal(f"{request.host}:{request.port}", request.program)
+    async def _refuse(
+        self, writer: asyncio.StreamWriter, request: ProxyRequest, leads_here: bool = False
+    ) -> None:
+        """Answer why a host is refused and how to allow it, and report the refusal."""
+        target = host_target(request.host, request.port)
+        advice = f"the user can allow it with: bullpen sandbox allow {target}"
+        why = "leads to this machine" if leads_here else f"is not allowed by the sandbox; {advice}"
+        await _answer(writer, "403 Forbidden", f"{request.host}:{request.port} {why}")
+        await self._on_refusal(request, not leads_here)
 
 
 def _bind(directory: Path) -> socket.socket:

@@ -22,7 +22,7 @@ SHARED = frozenset(
 
 
 def real_path(text: str) -> Path:
-    """Return the absolute path that a text names, with links resolved; Invalid if it names none."""
+    """Return the absolute path that a text names, with links resolved; raise Invalid if it names none."""
     if "\0" in text or not text:
         raise Invalid("a directory needs a path without NUL")
     try:

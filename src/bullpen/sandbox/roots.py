@@ -186,7 +186,10 @@ class WorkspaceRoots:
         return root
 
     async def remove(self, text: str) -> None:
-        """Remove an added root. Programs in it keep running, but no new one is started there."""
+        """Remove an added root, or raise NotFound.
+
+        Programs in it keep running, but no new one is started there.
+        """
         path = str(PurePath(text))
         async with self._changing:
             others = tuple(each for each in self._added if each.path != path)

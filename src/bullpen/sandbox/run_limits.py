@@ -3,10 +3,11 @@
 import asyncio
 import os
 import resource
-import shutil
+import sys
 import uuid
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import structlog
 from msgspec import Struct
@@ -18,14 +19,7 @@ from .profile import Profile
 
 log = structlog.get_logger()
 
-OOM_SCORE = 300  # of 1000: if the machine has no memory left, the kernel ends one of these processes first
-
-# $1 is a limit of processes or empty; then come the files to write to, `--`, and the command.
-_LAUNCHER = (
-    '{ [ -z "$1" ] || ulimit -S -u "$1" || ulimit -S -p "$1"; shift; '
-    f"echo {OOM_SCORE} >/proc/self/oom_score_adj; "
-    'while [ "$1" != -- ]; do echo 0 >"$1"; shift; done; } 2>/dev/null; shift; exec "$@"'
-)
+_LAUNCHER = Path(__file__).with_name("limit_launcher.py")
 
 
 class EnforcedLimit(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -66,24 +60,20 @@ class RunLimits:
             log.warning("a run has no control group", session=profile.session, run=run, reason=str(error))
             return None
 
-    def command(
-        self, profile: Profile, argv: Sequence[str], env: Mapping[str, str], group: RunGroup | None
-    ) -> list[str]:
+    def command(self, profile: Profile, argv: Sequence[str], group: RunGroup | None) -> list[str]:
         """Return the command that runs `argv` within the limits."""
         if not self._applies_to(profile):
             return list(argv)
         files = map(str, group.process_files) if group else ()
         most = "" if group or not self.values.processes else str(self._rlimit())
-        return [_shell(env), "-c", _LAUNCHER, "sh", most, *files, "--", *argv]
+        return [sys.executable, "-I", "-S", str(_LAUNCHER), most, *files, "--", *argv]
 
     @asynccontextmanager
-    async def limited(
-        self, profile: Profile, argv: Sequence[str], env: Mapping[str, str]
-    ) -> AsyncIterator[list[str]]:
+    async def limited(self, profile: Profile, argv: Sequence[str]) -> AsyncIterator[list[str]]:
         """Yield the command that runs `argv` within the limits, for a command that no keeper runs."""
         group = await self.begin(profile, f"command.{uuid.uuid4()}")
         try:
-            yield self.command(profile, argv, env, group)
+            yield self.command(profile, argv, group)
         finally:
             if group is not None:
                 self.forget(group)
@@ -116,9 +106,3 @@ class RunLimits:
         hard = resource.getrlimit(resource.RLIMIT_NPROC)[1]
         wanted = self.values.processes + count_tasks()
         return wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-
-
-def _shell(env: Mapping[str, str]) -> str:
-    """Return a shell that keeps all variables: dash drops those that it cannot use itself."""
-    has_odd_names = not all(name.isascii() and name.isidentifier() for name in env)
-    return (shutil.which("bash") if has_odd_names else None) or "/bin/sh"

@@ -16,6 +16,7 @@ from ..domain.failures import explain
 from ..domain.records import Repository
 from ..git.clone import clone_repository
 from ..git.process import kill_marked
+from ..git.worktrees import DIRECTORY_MODE
 from ..home import write_private
 from .tasks import BackgroundTasks
 
@@ -93,6 +94,7 @@ class RepositoryClones:
         try:
             self._records.mkdir(mode=0o700, parents=True, exist_ok=True)
             write_private(record, str(partial))
+            _make(partial)
             await clone_repository(clone.url, partial, lambda line: _set_progress(clone, line), clone.id)
             _rename(partial, target)
             clone.repo_id = (await self._register(target)).id
@@ -117,6 +119,12 @@ def require_free(target: Path) -> None:
     """Raise Conflict if a file or directory with this path exists."""
     if os.path.lexists(target):
         raise Conflict(f"{target} exists already; choose another directory, or add it as a project")
+
+
+def _make(directory: Path) -> None:
+    """Make the directory of a clone with the mode that git gives it."""
+    directory.mkdir()
+    directory.chmod(DIRECTORY_MODE)
 
 
 def _rename(partial: Path, target: Path) -> None:

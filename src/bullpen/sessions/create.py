@@ -20,8 +20,9 @@ from ..store.answers import PendingAnswer
 from ..store.records import RecordStore
 from ..workers.worker_services import WorkerServices
 from .queue_inheritance import inheritable_queue_settings
-from .session import Session, complete_order
+from .session import Session
 from .sessions import Sessions
+from .worker_orders import complete_order
 
 MAX_SESSIONS_SEARCHED = 100  # the newest ones, for a conversation to continue
 

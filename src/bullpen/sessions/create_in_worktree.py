@@ -9,8 +9,9 @@ from ..git.worktrees import Worktree
 from ..store.answers import PendingAnswer
 from ..store.records import RecordStore
 from .create import NewSession, create_session
-from .session import Session, require_agent
+from .session import Session
 from .sessions import Sessions
+from .worker_orders import require_agent
 from .worktree_making import CreatedWorktree
 from .worktree_plan import NewWorktree
 from .worktrees import RepositoryWorktrees
@@ -35,7 +36,10 @@ async def create_in_worktree(
     requested: RequestedWorktree | None,
     answer: PendingAnswer[Snapshot] | None = None,
 ) -> Session:
-    """Create a session in the requested worktree. If that fails, a new worktree is removed again."""
+    """Create a session, in the requested worktree if there is one.
+
+    If that fails, a new worktree is removed again. Raise Invalid for a worktree without a repository.
+    """
     if requested is None or not order.repo_id:
         if requested is not None:
             raise Invalid("a worktree needs a repoId")
@@ -68,7 +72,10 @@ async def _with_named_worktree(worktrees: RepositoryWorktrees, order: NewSession
 async def _find_or_make(
     worktrees: RepositoryWorktrees, repo_id: str, requested: RequestedWorktree, key: str | None
 ) -> Worktree | CreatedWorktree:
-    """Return the requested worktree: the one at a path or with a branch, else a newly made one."""
+    """Return the requested worktree: the one at a path or with a branch, else a newly made one.
+
+    Raise Invalid for the mode `directory` without a path.
+    """
     if requested.mode == "directory":
         if not requested.path:
             raise Invalid("the mode directory needs a path")

@@ -126,7 +126,7 @@ class SessionExport:
         return title
 
     def _recording(self, worker_id: str, run: int) -> Recording:
-        """Open the recording of a run for this export; it ends where the recording ends now."""
+        """Open the recording of a run for this export, redacted if asked for; it ends where it ends now."""
         path: Path = self._services.children.spool(worker_id, run)
         return RedactedRecording(path, self._redaction) if self._redaction.active else Recording(path)
 

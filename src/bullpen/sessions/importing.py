@@ -179,7 +179,7 @@ async def _existing(sessions: Sessions, session_id: str) -> Session | None:
 
 
 def _find_agent(sessions: Sessions, worker: SavedWorker) -> AgentDefinition | None:
-    """Return the definition of the worker's agent, preferably one in a terminal; None if none is defined."""
+    """Return the definition of the first of the worker's possible agents that is defined here, or None."""
     for agent_id in worker.agents if worker.type == "agent" else ():
         try:
             return sessions.services.agents.get(agent_id)

@@ -43,7 +43,10 @@ async def import_recording(
 async def _import_unpacked(
     sessions: Sessions, session_id: str, recorded: RecordingDirectory, directory: Path
 ) -> ImportedSession:
-    """Check and store an unpacked recording; on failure, delete its files again."""
+    """Check and store an unpacked recording; on failure, delete its files again.
+
+    Raise Invalid if it is damaged, or belongs to another session.
+    """
     if damage := recorded.describe_damage():
         raise Invalid(f"the recording is not complete: {damage[0]}")
     if not is_safe_id(session_id) or recorded.metadata.get("id") != session_id:

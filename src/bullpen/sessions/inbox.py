@@ -7,7 +7,9 @@ from typing import Any
 
 from ..domain.attention import Attention, attention_of
 from ..domain.inbox import InboxItem, inbox_signature, open_items, sort_by_urgency
+from ..domain.sandbox_refusals import mark_refusals_seen
 from ..domain.snapshot import Snapshot
+from ..log.log import Change
 from ..store.answers import PendingAnswer, with_answer
 from ..store.unseen_results import mark_seen, read_unseen
 from .sessions import Sessions
@@ -36,7 +38,7 @@ class LiveInbox:
         await self._sessions.workers_resumed.wait()
         unseen = await self.read_unseen()
         open = [item for session in self._sessions.list_open() for item in open_items(session.snapshot)]
-        return sort_by_urgency([*open, *unseen])
+        return sort_by_urgency([*(item for item in open if not self._is_allowed(item)), *unseen])
 
     async def read_unseen(self) -> list[InboxItem]:
         """Return the results that no user has seen; `attention` uses them from now on."""
@@ -54,8 +56,19 @@ class LiveInbox:
     async def mark_seen(
         self, session_id: str, seq: int | None = None, answer: PendingAnswer[None] | None = None
     ) -> None:
-        """Mark everything in a session up to event `seq` (default: all) as seen by the user."""
+        """Mark everything in a session up to event `seq` (default: all) as seen by the user.
+
+        A refusal of the sandbox is marked only by its own `seq`: who looks at the session has not decided it.
+        """
+        if session := self._sessions.get_open(session_id):
+            await session.log.change(
+                lambda snapshot: Change(drafts=mark_refusals_seen(snapshot.refusals, seq))
+            )
         await self._database.write(with_answer(lambda c: mark_seen(c, session_id, seq), answer))
+        self._changed.set()
+
+    def refresh(self) -> None:
+        """Collect the items again, because something beside the sessions has changed."""
         self._changed.set()
 
     @asynccontextmanager
@@ -80,6 +93,14 @@ class LiveInbox:
                         changed(items)
                 await self._changed.wait()
                 await asyncio.sleep(PAUSE_SECONDS)
+
+    def _is_allowed(self, item: InboxItem) -> bool:
+        """Return whether a user has meanwhile allowed what the sandbox refused."""
+        grants = self._sessions.services.sandbox.grants
+        if grants is None or item.refused is None:
+            return False
+        kind, target = item.refused
+        return grants.covers(kind, target, item.repo_id)
 
     def _on_change(self, session_id: str, snapshot: Snapshot | None) -> None:
         """Wake `run` if the change may affect the inbox."""

@@ -46,7 +46,10 @@ class Notifications:
             await asyncio.Event().wait()
 
     def _on_inbox(self, items: list[InboxItem]) -> None:
-        """Start timers for new items, and cancel those of items that are gone."""
+        """Start timers for new items, and cancel those of items that are gone.
+
+        Items from before the start of this server get no timer.
+        """
         waiting = {item.id: item for item in items}
         for id in self._timers.keys() - waiting.keys():
             self._timers.pop(id).cancel()
@@ -63,7 +66,10 @@ class Notifications:
         self._timers[item.id] = loop.call_later(seconds, self._on_timer, item)
 
     def _on_timer(self, item: InboxItem) -> None:
-        """Send the notification of an item, or postpone it if the session was notified just before."""
+        """Send the notification of an item, unless the session is visible to the user.
+
+        Postpone it if the session was notified just before. A permission is always notified at once.
+        """
         self._timers.pop(item.id, None)
         if self._tasks.over:
             return

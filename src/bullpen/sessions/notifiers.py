@@ -18,6 +18,7 @@ KIND_TEXTS = {
     "permission": "asks for permission",
     "question": "has a question",
     "asking": "waits for input",
+    "refused": "was refused something by the sandbox",
     "failed": "failed",
     "finished": "is done",
 }

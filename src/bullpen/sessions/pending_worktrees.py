@@ -54,7 +54,7 @@ class PendingWorktrees:
         return [pending for pending in found if pending is not None]
 
     def find_finished(self, repo_id: str, key: str) -> PendingWorktree | None:
-        """Return the complete worktree that an earlier try of the same request has made."""
+        """Return the complete worktree that an earlier try of the same request has made, or None."""
         mine = (each for each in self.list() if (each.repo_id, each.key) == (repo_id, key))
         return next((pending for pending in mine if pending.done), None)
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -33,6 +33,7 @@ from .slots import AgentSlots
 from .titling import QueueTitling
 
 log = structlog.get_logger()
+TextComposer = Callable[[], Awaitable[str]]
 
 MAX_WAIT_SECONDS = 30.0  # then the time is read again, because the system clock may have been set
 RETRY_SECONDS = 1.0  # after the database could not store a message, for example on a full disk
@@ -50,11 +51,17 @@ class PromptDelivery:
         self._titling = titling
         self._lookup = PromptLookup(session_log, services)
 
-    async def prompt(self, order: Prompt) -> PromptResult:
-        """Store the prompt, once for each `prompt_id`; a repeated request gets the stored answer."""
+    async def prompt(self, order: Prompt, compose: TextComposer | None = None) -> PromptResult:
+        """Store the prompt, once for each `prompt_id`; a repeated request gets the stored answer.
+
+        `compose` returns the text to send in place of the text of a new order. A repeated order is
+        recognised by its own text, because the composed one may be another one by then.
+        """
         key, body_hash = self._idempotency_key(order.prompt_id), _hash_body(order)
         if stored := await self._services.store.stored_answer(key):
             return _replay(stored, body_hash)
+        if compose is not None:
+            order = replace(order, text=await compose())
         inputs = await self._lookup.prompt_inputs(order)
         if order.source is not None:
             order = await self._with_forwarded_text(order, order.source)

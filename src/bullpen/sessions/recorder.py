@@ -124,7 +124,10 @@ class SessionRecorder:
             await asyncio.to_thread(self._recordings.write_metadata, snapshot)
 
     async def _write_page(self, snapshot: Snapshot, done: int) -> int:
-        """Append a page of the events after `done` to the recording; return how many."""
+        """Append a page of the events after `done` to the recording; return how many.
+
+        Raise NotFound if the session was purged meanwhile.
+        """
         wires = self._read_tail(snapshot, done) or await self._store.encoded_events(
             snapshot.id, done, snapshot.last_seq + 1, PAGE_EVENTS, max_bytes=MAX_PAGE_BYTES
         )

@@ -35,7 +35,7 @@ async def with_repository(
 
 
 def _of_work_tree(repositories: Iterable[Repository], directory: Path) -> Repository | None:
-    """Return the repository whose work tree contains the directory."""
+    """Return the repository whose work tree contains the directory, or None."""
     around = (each for each in (directory, *directory.parents) if os.path.lexists(each / ".git"))
     nearest = str(next(around, ""))
     return next((each for each in repositories if each.path == nearest), None)

@@ -9,7 +9,6 @@ from typing import Any
 from msgspec.structs import replace
 
 from ..domain import commands, queue
-from ..domain.agents import AgentDefinition
 from ..domain.commands import AddWorker
 from ..domain.conversation_rules import login_command
 from ..domain.deadlines import TimeoutSettings
@@ -31,11 +30,12 @@ from ..workers.terminal import TerminalWorker
 from ..workers.worker_services import WorkerServices
 from .automatic_answers import AutomaticAnswers
 from .deadlines import SessionDeadlines
-from .prompting import PromptDelivery
+from .prompting import PromptDelivery, TextComposer
 from .running_workers import RunningWorkers
 from .slots import AgentSlots
 from .tasks import BackgroundTasks
 from .titling import QueueTitling
+from .worker_orders import complete_order
 
 __all__ = ["Prompt", "PromptResult", "Session"]
 
@@ -77,7 +77,7 @@ class Session:
     # Workers
 
     async def add_worker(self, order: AddWorker, answer: PendingAnswer[Snapshot] | None = None) -> Worker:
-        """Start a worker, and return it once its spawning is stored.
+        """Start a worker, and return it once its spawning is stored. Raise Invalid for an unknown type.
 
         If the order names a role, a worker that ended in this role is replaced.
         """
@@ -250,9 +250,12 @@ class Session:
             raise Conflict(f"that run of the agent in role {worker.role} is over")
         await agent.report_activity(verdict)
 
-    async def prompt(self, order: Prompt) -> PromptResult:
-        """Send a prompt to an agent, or queue it; the same prompt id has an effect only once."""
-        return await self._prompting.prompt(order)
+    async def prompt(self, order: Prompt, compose: TextComposer | None = None) -> PromptResult:
+        """Send a prompt to an agent, or queue it; the same prompt id has an effect only once.
+
+        `compose` returns the text to send in place of the text of the order.
+        """
+        return await self._prompting.prompt(order, compose)
 
     async def cancel_turn(
         self, worker_id: str | None, by: str, answer: PendingAnswer[Snapshot] | None = None
@@ -415,7 +418,7 @@ class Session:
     async def _commit_drafts(
         self, decide: Callable[[Snapshot], Sequence[Draft]], answer: PendingAnswer[Snapshot] | None = None
     ) -> CommittedChange:
-        """Store the events that `decide` returns."""
+        """Store the events that `decide` returns; the start of a run gets the sandbox level that applies."""
         sandbox = self._services.sandbox
 
         def in_sandbox(snapshot: Snapshot) -> Change:
@@ -467,33 +470,3 @@ def _timeout_settings(services: WorkerServices) -> TimeoutSettings:
     """Return the timeouts of permissions and cancelled turns in the settings."""
     settings = services.config
     return TimeoutSettings(permission=settings.permission_timeout, cancel=settings.cancel_grace)
-
-
-def complete_order(
-    order: AddWorker, services: WorkerServices, repo_id: str | None = None, *, must_be_installed: bool = True
-) -> AddWorker:
-    """Return an order for an agent with its id, kind and name filled in; return any other order unchanged.
-
-    Without an agent id, the default agent of the repository `repo_id` is used. Raise Invalid if the agent is
-    not defined, and Conflict if it is not installed, unless `must_be_installed` is false.
-    """
-    if order.type != "agent":
-        return order
-    agent_id = order.agent_id or services.default_agent(repo_id)
-    definition = require_agent(services, agent_id, must_be_installed=must_be_installed)
-    return replace(
-        order, name=order.name or definition.name, agent_id=definition.id, agent_kind=definition.kind
-    )
-
-
-def require_agent(
-    services: WorkerServices, agent_id: str, *, must_be_installed: bool = True
-) -> AgentDefinition:
-    """Return the definition of an agent, or raise Invalid if the agent is not defined.
-
-    Raise Conflict if the agent is not installed, unless `must_be_installed` is false.
-    """
-    try:
-        return services.installed_agent(agent_id) if must_be_installed else services.agents.get(agent_id)
-    except NotFound as error:
-        raise Invalid(str(error)) from None

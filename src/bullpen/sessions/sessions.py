@@ -73,7 +73,7 @@ class Sessions:
         return await self.open(session_id)
 
     def workspace_of(self, snapshot: Snapshot, worker_id: str | None = None) -> str:
-        """Return the directory of a session or of one of its workers; Conflict if it was imported."""
+        """Return the directory of a session or of one of its workers; raise Conflict if it was imported."""
         if snapshot.id in self.imported_ids:
             raise Conflict("this session was imported, so it has no workspace here; it can only be looked at")
         return snapshot.location_path if worker_id is None else snapshot.worker(worker_id).workspace
@@ -130,7 +130,10 @@ class Sessions:
         self._reaper.restart_timer(session)
 
     async def purge(self, session_id: str) -> None:
-        """Hide an ended session, then delete its events and recordings, for good; its worktree stays."""
+        """Hide an ended session, then delete its events and recordings for good; its worktree stays.
+
+        Raise Conflict if the session has not ended.
+        """
         session = await self.get(session_id)
         if session.snapshot.status is SessionStatus.ACTIVE:
             raise Conflict("only a session that has ended can be purged")

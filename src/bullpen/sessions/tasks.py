@@ -53,7 +53,7 @@ async def background_tasks() -> AsyncIterator[BackgroundTasks]:
 
 
 async def _log_failure(work: Coroutine[Any, Any, T], name: str | None) -> T | None:
-    """Await `work`; log an exception instead of raising it."""
+    """Await `work` and return its result; log an exception instead of raising it, and return None."""
     try:
         return await work
     except Exception as error:

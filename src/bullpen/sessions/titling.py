@@ -88,9 +88,13 @@ class QueueTitling:
                 directory = await asyncio.to_thread(os.path.realpath, empty_directory)
                 profile = sandbox.planner.plan(level, self._log.id, directory, env, definition)
                 inside = await sandboxed_command(profile, argv, env, directory)
-                async with self._services.children.limits.limited(profile, inside, env) as limited:
+                async with self._services.children.limits.limited(profile, inside.argv) as within:
                     ended = await run_process(
-                        limited, env=env, cwd=directory, timeout=TIMEOUT_SECONDS, limit=MAX_OUTPUT_BYTES
+                        limited,
+                        env=inside.env,
+                        cwd=directory,
+                        timeout=TIMEOUT_SECONDS,
+                        limit=MAX_OUTPUT_BYTES,
                     )
         except (TimeoutError, OSError, ValueError, Conflict) as error:
             reason = str(error) or "it took too long"

@@ -3,8 +3,6 @@
 import asyncio
 import errno
 import os
-import shutil
-import stat
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,8 +16,11 @@ from ..domain.ids import new_id
 from ..git import anchors
 from ..git.git_directories import GitDirectories
 from ..git.process import run_process
+from ..git.small_files import read_text
 from ..git.worktrees import Worktree, branch_head, create_branch, list_worktrees
 from ..home import write_private
+from ..sandbox.removing import remove_tree
+from ..server_path import SERVER_PATH
 
 log = structlog.get_logger()
 
@@ -62,7 +63,7 @@ class WorktreeTrash:
         return sorted(matching, key=lambda each: each.removed_at, reverse=True)
 
     def get(self, repo_id: str, name: str, id: str | None = None) -> TrashedWorktree:
-        """Return the worktree with this id, or the latest one with this name, unless it has expired."""
+        """Return the worktree with this id, or the latest one with this name; or raise NotFound."""
         for trashed in self.list(repo_id):
             if trashed.name == name and id in (None, trashed.id) and trashed.expires_at > clock.now_ms():
                 return trashed
@@ -164,15 +165,15 @@ class WorktreeTrash:
         entry = self._directory / trashed.id
         for part in (entry / _TREE, entry / _ADMIN):
             if _exists(part):
-                await asyncio.to_thread(_remove, part)
-        await asyncio.to_thread(_remove, entry)
+                await asyncio.to_thread(remove_tree, part)
+        await asyncio.to_thread(remove_tree, entry)
 
     def remove_empty_entries(self) -> None:
         """Delete entries that a kill left without a record."""
         for entry in self._directory.glob("*"):
             if not any(_exists(entry / part) for part in (_RECORD, _TREE, _ADMIN)):
                 with suppress(OSError):
-                    _remove(entry)
+                    remove_tree(entry)
 
     def _paths(self, repository: GitDirectories, trashed: TrashedWorktree) -> tuple[Path, Path, Path]:
         """Return the former work tree, the entry in the trash, and the former directory of git."""
@@ -192,7 +193,7 @@ def _read(path: Path) -> TrashedWorktree | None:
 async def _move_both(tree: tuple[Path, Path], admin: tuple[Path, Path], id: str) -> None:
     """Move the work tree and git's own directory, both or none. The work tree may be missing.
 
-    The renamed originals are deleted at the end, when a cancellation does no harm any more.
+    A directory that had to be copied leaves its renamed original, which is deleted at the end.
     """
     has_tree = _exists(tree[0])
     if has_tree:
@@ -229,7 +230,7 @@ async def _copy_over(source: Path, target: Path, id: str) -> None:
     """
     partial = _partial_path(target, id)
     copying = ["cp", "-a", "-T", "--", str(source), str(partial)]
-    env = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C"}
+    env = {"PATH": str(SERVER_PATH), "LC_ALL": "C"}
     ended = await run_process(copying, env=env, cwd="/", timeout=COPY_TIMEOUT_SECONDS, limit=1 << 20)
     if ended.code:
         await _remove_leftovers(partial)
@@ -258,31 +259,11 @@ async def _remove_leftovers(*leftovers: Path) -> None:
     for leftover in leftovers:
         if _exists(leftover):
             try:
-                await asyncio.to_thread(_remove, leftover)
+                await asyncio.to_thread(remove_tree, leftover)
             except OSError as error:
                 log.warning(
                     "leftovers of a worktree could not be deleted", path=str(leftover), reason=str(error)
                 )
-
-
-def _remove(directory: Path) -> None:
-    """Delete a directory, even if it has read-only parts, as the caches of some tools have."""
-    try:
-        shutil.rmtree(directory)
-    except PermissionError:
-        _make_writable(directory)
-        shutil.rmtree(directory)
-
-
-def _make_writable(directory: Path) -> None:
-    """Make a directory and everything below it writable for the owner."""
-    with suppress(OSError):
-        directory.chmod(stat.S_IRWXU)
-    for top, names, _ in os.walk(directory):  # each is made readable before it is read
-        for path in (Path(top, name) for name in names):
-            if not path.is_symlink():
-                with suppress(OSError):
-                    path.chmod(stat.S_IRWXU)
 
 
 def _partial_path(path: Path, id: str) -> Path:
@@ -302,7 +283,4 @@ def _on_other_disk(one: Path, other: Path) -> bool:
 
 def _points_to(path: Path, admin: Path) -> bool:
     """Return whether the directory `path` is the work tree of git's own directory `admin`."""
-    try:
-        return (path / ".git").read_text().strip() == f"gitdir: {admin}"
-    except (OSError, UnicodeDecodeError):
-        return False
+    return read_text(path / ".git") == f"gitdir: {admin}"

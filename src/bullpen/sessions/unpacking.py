@@ -70,7 +70,7 @@ def _check_segments(members: Sequence[ZipMember]) -> None:
 
 
 def _unpack(archive: ZipReader, member: ZipMember, directory: Path) -> None:
-    """Write a member to the directory; check that an image is one."""
+    """Write a member to the directory; raise Invalid if it should be an image and is none."""
     target = directory / member.name
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with open(target, "xb", opener=_open_private) as out:

@@ -47,7 +47,8 @@ async def wait_for_answer(
 ) -> Question:
     """Wait up to `timeout_seconds` seconds for the answer to the question of event `seq`.
 
-    Return the question, which is still open if the time is over.
+    Return the question, which is still open if the time is over or the session was closed. Raise NotFound if
+    that event did not ask it.
     """
     try:
         async with asyncio.timeout(timeout_seconds):

@@ -61,7 +61,7 @@ async def undo_make(git_dirs: GitDirectories, made: CreatedWorktree) -> None:
 
 
 async def remove_incomplete_worktree(git_dirs: GitDirectories, pending: PendingWorktree) -> None:
-    """Remove what a killed server left of a worktree.
+    """Remove what a killed server left of a worktree, unless its branch has new commits.
 
     A directory that git does not list as a worktree is only removed if it is empty.
     """

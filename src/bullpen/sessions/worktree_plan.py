@@ -45,7 +45,10 @@ async def choose_names(git_dirs: GitDirectories, order: NewWorktree) -> tuple[st
 async def _choose_free_name(
     git_dirs: GitDirectories, stem: str, known: set[str], *, with_branch: bool
 ) -> str:
-    """Return `stem`, or the first of `stem-2`, `stem-3` … that no worktree (nor branch) has."""
+    """Return `stem`, or the first of `stem-2`, `stem-3` … that no worktree (nor branch) has.
+
+    Raise Conflict if thousands are taken.
+    """
     for n in range(1, 10_000):
         name = stem if n == 1 else f"{stem}-{n}"
         if (

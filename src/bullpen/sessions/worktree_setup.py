@@ -64,11 +64,11 @@ async def run_command(
     """
     await asyncio.to_thread(_prepare_file, output_file)
     inside = await sandboxed_command(sandbox, ["/bin/sh", "-c", command], env, str(work_tree))
-    argv = ["/bin/sh", "-c", _RUN_WITH_OUTPUT_FILE, str(output_file), *inside]
+    argv = ["/bin/sh", "-c", _RUN_WITH_OUTPUT_FILE, str(output_file), *inside.argv]
     try:
-        async with limits.limited(sandbox, argv, env) as limited:
+        async with limits.limited(sandbox, argv) as limited:
             ended = await run_process(
-                limited, env=env, cwd=str(work_tree), timeout=COMMAND_TIMEOUT_SECONDS, limit=1024
+                limited, env=inside.env, cwd=str(work_tree), timeout=COMMAND_TIMEOUT_SECONDS, limit=1024
             )
         how = f"ended with code {ended.code}"
     except TimeoutError:

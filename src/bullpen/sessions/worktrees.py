@@ -355,7 +355,10 @@ def _real_path(path: Path) -> Path:
 
 
 def _find_user_of(directory: Path, snapshot: Snapshot) -> str | None:
-    """Return the name of the worker or session that uses the directory; workers have their own workspaces."""
+    """Return the name of the worker or session that uses the directory, or None.
+
+    A worker can have a workspace other than that of its session.
+    """
     for worker in snapshot.workers.values():
         if (worker.alive or worker.again) and Path(worker.workspace).is_relative_to(directory):
             return f"{worker.role} of the session {snapshot.title}"

@@ -32,7 +32,7 @@ class OutboxLine(Struct, frozen=True):
     make: Callable[[int], bytes]
 
 
-class Consumed(Struct, frozen=True):
+class ConsumedOffset(Struct, frozen=True):
     """The offset up to which a worker's output has been read and its effects have been stored."""
 
     worker_id: str
@@ -64,7 +64,7 @@ class Append(Struct, frozen=True, kw_only=True):
     snapshot: Snapshot  # after the entries
     entries: Sequence[EventEntry] = ()
     outbox: Sequence[OutboxLine] = ()
-    consumed: Consumed | None = None
+    consumed: ConsumedOffset | None = None
     answer: StoredAnswer | None = None
 
     @property

@@ -67,7 +67,7 @@ def _plan(fact: Plan) -> Message:
 
 
 def _turn_end(fact: TurnEnd) -> Message | None:
-    """Return a system message if the turn failed or was cancelled."""
+    """Return a system message if the turn failed or was cancelled, else None."""
     return _notice("the turn was cancelled" if fact.stop_reason == "cancelled" else fact.failure)
 
 
@@ -90,7 +90,7 @@ _MESSAGES: dict[type[Fact], Callable[[Any], Message | None]] = {
 
 
 def _tool_call(fact: ToolCall | ToolCallUpdate, conversation: Conversation) -> Message | None:
-    """Return the message of a tool call that is announced, or that is finished and now has a result."""
+    """Return the message of a tool call that is announced, or finished and now has a result; else None."""
     id = tool_call_id(fact.call)
     call = merge_tool_call(conversation.tools.get(id or ""), fact.call)
     announced = conversation.tool_messages.get(id or "")

@@ -174,9 +174,9 @@ def _prepare(url: str, ballast: Ballast | None, fence: Fence) -> tuple[Transacti
 
 
 def _claim(transactions: Transactions, ballast: Ballast | None) -> Unavailable | None:
-    """Claim the database; on a disk that is full even without the ballast, the first write claims it.
+    """Claim the database; return None, or why that is not possible yet.
 
-    Return the error of a full disk, if there was one.
+    On a disk that is full even without the ballast, the first write claims it.
     """
     try:
         transactions.send_heartbeat()

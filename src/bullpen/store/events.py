@@ -198,7 +198,10 @@ def _read_wires(connection: Connection, query: Select[Any], max_bytes: int | Non
 
 
 def _load(connection: Connection, session_id: str) -> tuple[Snapshot, int]:
-    """Fold the events after the saved snapshot; return the snapshot, and how many events were folded."""
+    """Fold the events after the saved snapshot; return the snapshot, and how many events were folded.
+
+    Raise NotFound if there is no such session.
+    """
     found = connection.execute(
         select(sessions.c.id, snapshots.c.schema, snapshots.c.body)
         .outerjoin(snapshots, snapshots.c.session_id == sessions.c.id)

@@ -9,7 +9,7 @@ from .projections import Row
 SAVE_INTERVAL_EVENTS = 1000
 
 # Increment it when the fold or the snapshot changes; older saved snapshots are then ignored.
-SCHEMA = 17
+SCHEMA = 18
 
 _decoder = msgspec.json.Decoder(Snapshot)
 

@@ -90,7 +90,7 @@ def _transaction(url: str) -> Iterator[Connection]:
 
 
 def _revision(connection: Connection) -> str | None:
-    """Return the revision of the database, or raise Conflict if this version does not know it."""
+    """Return the revision of the database, None if it is empty; raise Conflict for an unknown revision."""
     if not inspect(connection).has_table("alembic_version"):
         return None
     found: str | None = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
@@ -134,5 +134,5 @@ def _migrate(connection: Connection, start: str | None, to: str | None) -> None:
 
 
 def _revision_index(revision: str | None) -> int:
-    """Return the position of a schema revision; 0 for an empty database."""
+    """Return the position of a known schema revision, counted from 1; 0 for an empty database."""
     return 0 if revision is None else REVISIONS.index(revision) + 1

@@ -54,6 +54,8 @@ class DatabaseWriter:
     def submit(self, kind: JobKind, item: Any, patient: bool = False) -> asyncio.Future[Any]:
         """Queue a database job and return its future; the job is written even if the caller stops waiting.
 
+        Raise Unavailable while the database is closed.
+
         While it is unknown whether the last transaction was committed, a `patient` job waits and others fail.
         """
         job = WriteJob(kind, item, patient, self._loop.create_future())
@@ -103,7 +105,7 @@ class DatabaseWriter:
             self._send_heartbeat()
 
     def _wait_seconds(self) -> float | None:
-        """Return how long the thread may wait for a job, in seconds."""
+        """Return for how many seconds the thread may wait for a job; None if the fence was lost: forever."""
         if self._lost:
             return None
         return PROBE_SECONDS if self.availability.refused_by else self.transactions.seconds_to_heartbeat()
@@ -181,7 +183,7 @@ class DatabaseWriter:
         self._loop.call_soon_threadsafe(_deliver, [(job, self.refusal()) for job in refused])
 
     def _stop_writing(self, lost: FenceLost) -> None:
-        """Refuse every job from now on, because the fence was lost."""
+        """Refuse all waiting and later jobs, and complete `fence_lost`, because the fence was lost."""
         if self._lost:
             return
         log.error("the server lost its database", reason=str(lost))

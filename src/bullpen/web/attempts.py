@@ -13,7 +13,7 @@ MAX_PEERS = 1000  # addresses that are remembered
 
 
 class LoginAttempts:
-    """Counts wrong login codes by network address, so that a stranger cannot lock the owner out."""
+    """Counts wrong login codes by network address, so that other clients cannot lock the owner out."""
 
     def __init__(self) -> None:
         self._failures: dict[str, deque[float]] = {}

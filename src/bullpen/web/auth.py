@@ -121,7 +121,7 @@ class Credentials:
             log.info("the last use of a token could not be stored", token_id=token_id, reason=str(error))
 
     def _find_valid(self, hashed: str) -> Token | None:
-        """Return the token with this hash, unless it has expired."""
+        """Return the token with this hash; None if there is none or it has expired."""
         token = self._tokens.get(hashed)
         if token is None or (token.expires_at is not None and token.expires_at <= clock.now_ms()):
             return None

@@ -134,7 +134,7 @@ class Gate:
 
 
 def _cookie(header: str) -> str | None:
-    """Return the value of this server's cookie.
+    """Return the value of this server's cookie, or None.
 
     The standard library's parser takes quadratic time for some headers.
     """

@@ -92,7 +92,10 @@ class HttpProtocol(HttpToolsProtocol):
             self._parse(data[start : start + PIECE_BYTES])
 
     def _parse(self, piece: bytes) -> None:
-        """Give a piece of the request to the parser, unless the headers are too large."""
+        """Give a piece of the request to the parser, with a deadline for the headers.
+
+        Headers that are too large are refused.
+        """
         self._unparsed += len(piece)
         if self._unparsed > MAX_HEADER_BYTES:
             self._refuse("headers_too_large")
@@ -111,7 +114,7 @@ class HttpProtocol(HttpToolsProtocol):
         super().on_message_begin()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Count a header, and stop the parser at too many; ignore trailers after the body."""
+        """Count a header, and raise ValueError at too many; ignore trailers after the body."""
         self._fields += 1
         if self._fields > MAX_HEADER_FIELDS:
             self._error_code = "headers_too_large"
@@ -120,7 +123,10 @@ class HttpProtocol(HttpToolsProtocol):
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """Check the target of the request, then let uvicorn start the request; its body comes next."""
+        """Check the target of the request, then let uvicorn start the request; its body comes next.
+
+        Raise ValueError for a target that is too long or not ASCII.
+        """
         self._unparsed = 0
         if len(self.url) > MAX_TARGET_BYTES:
             self._error_code = "headers_too_large"

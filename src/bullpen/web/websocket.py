@@ -203,7 +203,10 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
         self.close_timer = self.loop.call_later(LINGER_SECONDS, self.transport.close)
 
     async def send(self, message: MutableMapping[str, Any]) -> None:  # type: ignore[override]
-        """Send a message of the application; one with a `frame` is written unchanged."""
+        """Send a message of the application; one with a `frame` is written unchanged.
+
+        Raise ClientDisconnected if the socket is closed.
+        """
         frame = message.get("frame")
         if frame is None:
             if self.close_sent and message["type"] == "websocket.send":

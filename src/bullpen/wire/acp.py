@@ -263,7 +263,10 @@ def _question(id: str, params: dict[str, Any]) -> Question:
 
 
 def _read_answer(line: Response | ErrorResponse, state: Conversation) -> ParsedMessage:
-    """Return the facts in the agent's answer to a request of Bullpen."""
+    """Return the facts in the agent's answer to a request of Bullpen.
+
+    If the answer ends a turn, open questions and permissions get the reply that they are cancelled.
+    """
     calls = state.traffic.calls
     n = match_answer(line.id, calls)
     if n is None:

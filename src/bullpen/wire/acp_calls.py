@@ -23,7 +23,7 @@ class OutgoingLine(Protocol):
     """A line to the agent. `n` is its number in the outbox."""
 
     def line(self, n: int) -> bytes:
-        """Return the bytes of the line."""
+        """Return the bytes of the line; a request has `n` as its id."""
 
     def fact(self, n: int) -> Fact:
         """Return the fact that records the line."""
@@ -37,7 +37,7 @@ class OutgoingCall(Struct, frozen=True):
     answer_params: dict[str, Any] | None = None
 
     def line(self, n: int) -> bytes:
-        """Return the bytes of the line."""
+        """Return the bytes of the request, with `n` as its id."""
         return jsonrpc.request(n, self.method, self.params)
 
     def fact(self, n: int) -> Fact:
@@ -78,7 +78,7 @@ class OutgoingReply(Struct, frozen=True, kw_only=True):
     id: str | None = None
 
     def line(self, n: int) -> bytes:
-        """Return the bytes of the line."""
+        """Return the bytes of the reply, which has the id of the request and not `n`."""
         if self.fault is not None:
             return jsonrpc.error_response(self.rpc_id, self.fault.code, self.fault.message, self.fault.data)
         return jsonrpc.response(self.rpc_id, self.result)

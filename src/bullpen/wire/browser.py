@@ -157,5 +157,6 @@ def inbox_json(item: InboxItem) -> dict[str, Any]:
         "options": item.options,
         "form": item.form,
         "url": item.url,
+        "refused": item.refused and {"kind": item.refused[0], "target": item.refused[1]},
         "createdAt": iso_time(item.since),
     }

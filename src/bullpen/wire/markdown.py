@@ -24,7 +24,7 @@ from ..domain.events import (
     WorkerFailed,
     WorkerSpawning,
 )
-from ..domain.reasons import end_reason_text, stop_reason_text
+from ..domain.reasons import end_reason_text, refusal_text, stop_reason_text
 from ..domain.tool_calls import FINISHED
 from .browser import iso_time
 
@@ -102,7 +102,7 @@ def _event_paragraph(event: Event) -> str:  # noqa: PLR0911 (a table)
         case Error() as fact:
             return f"> **error**: {_one_line(fact.message)}"
         case SandboxRefusal() as fact:
-            return f"> the sandbox refused {_one_line(fact.host)} to {_one_line(fact.program)}"
+            return f"> the sandbox: {_one_line(refusal_text(fact.kind, fact.target, fact.program))}"
         case WorkerSpawning() as fact:
             return f"> {fact.worker_type} {_one_line(fact.name)} starts"
         case WorkerExited() as fact:

@@ -153,7 +153,7 @@ class AcpAgent:
         await self._run.commit(decide)
 
     def _stderr_tail(self) -> str | None:
-        """Return the end of what the agent wrote to its standard error."""
+        """Return the end of what the agent wrote to its standard error, or None if it wrote nothing."""
         _, stderr = self._services.read_tail(self.worker.id, self.worker.run, STDERR_TAIL_BYTES, "err")
         return stderr.decode("utf-8", "replace").strip() or None
 

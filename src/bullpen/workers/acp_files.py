@@ -6,9 +6,10 @@ from typing import Any
 from ..domain.agents import AgentDefinition
 from ..domain.conversation import FileRead, FileWrite
 from ..domain.errors import BullpenError, Forbidden, Invalid, NotFound
-from ..domain.events import Error, Fact
+from ..domain.events import Error, Fact, SandboxRefusal
+from ..domain.grants import MAX_TARGET_LENGTH, GrantKind
 from ..domain.snapshot import Worker
-from ..sandbox.files import WorkspaceFiles
+from ..sandbox.agent_files import AgentFiles
 from ..wire.acp import AgentTask
 from ..wire.acp_calls import RESOURCE_NOT_FOUND, ErrorReply, OutgoingReply
 from ..wire.json import encode
@@ -16,7 +17,7 @@ from ..wire.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, MAX_LINE_BYTES
 
 
 async def perform(
-    task: AgentTask, worker: Worker, definition: AgentDefinition, files: WorkspaceFiles
+    task: AgentTask, worker: Worker, definition: AgentDefinition, files: AgentFiles
 ) -> tuple[list[Fact], OutgoingReply]:
     """Perform a file request of an agent; return the facts to record and the reply, which may be an error.
 
@@ -31,13 +32,12 @@ async def perform(
             case _:
                 raise Invalid(f"{task.method} needs a path and its other parameters")
     except BullpenError as error:
-        return _facts_of(error), OutgoingReply(
-            rpc_id=task.rpc_id, method=task.method, fault=_error_reply(error)
-        )
+        facts = await asyncio.to_thread(_facts_of, error, task, worker, files)
+        return facts, OutgoingReply(rpc_id=task.rpc_id, method=task.method, fault=_error_reply(error))
 
 
 async def _read(
-    task: AgentTask, files: WorkspaceFiles, path: str, empty: bool
+    task: AgentTask, files: AgentFiles, path: str, empty: bool
 ) -> tuple[list[Fact], OutgoingReply]:
     """Perform fs/read_text_file. With `empty`, a missing file reads as an empty one.
 
@@ -57,7 +57,7 @@ async def _read(
 
 
 async def _write(
-    task: AgentTask, worker: Worker, files: WorkspaceFiles, path: str, content: str
+    task: AgentTask, worker: Worker, files: AgentFiles, path: str, content: str
 ) -> tuple[list[Fact], OutgoingReply]:
     """Perform fs/write_text_file."""
     data = content.encode("utf-8", "replace")
@@ -66,9 +66,15 @@ async def _write(
     return [FileWrite(path=path, size=len(data))], reply
 
 
-def _facts_of(error: BullpenError) -> list[Fact]:
-    """Return an event for the user if the agent tried to leave its workspace; nothing for other errors."""
-    return [Error(message=f"the agent was refused a file: {error}")] if isinstance(error, Forbidden) else []
+def _facts_of(error: BullpenError, task: AgentTask, worker: Worker, files: AgentFiles) -> list[Fact]:
+    """Return an event for the user if the agent was refused a file; nothing for other errors."""
+    if not isinstance(error, Forbidden):
+        return []
+    path = files.grantable(str(task.params.get("path")))
+    if path is None or len(path) > MAX_TARGET_LENGTH or not path.isprintable():  # it could look like another
+        return [Error(message=f"the agent was refused a file: {error}")]
+    kind: GrantKind = "read" if task.method == "fs/read_text_file" else "write"
+    return [SandboxRefusal(kind=kind, target=path, program=worker.name)]
 
 
 def _select_lines(text: str, params: dict[str, Any]) -> str:

@@ -166,7 +166,7 @@ class AgentReader:
         """Perform a request of the agent, and store the reply together with the end of the request's line."""
         reply = None
         if task.method.startswith("fs/"):
-            files = self._run.services.files_of_agent(self._run.worker)
+            files = self._run.services.files_of_agent(self._run.worker, self._run.log.snapshot.repo_id)
             facts, reply = await acp_files.perform(task, self._run.worker, self._definition, files)
 
         def decide(change: ConversationChange) -> Change:

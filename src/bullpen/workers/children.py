@@ -262,11 +262,11 @@ class ChildHandles:
         Earlier runs of the worker are ended first: two agents would work in one conversation. This is the
         only place where a command is wrapped for a keeper, so that older keepers can run it too.
         """
-        argv = await sandboxed_command(spec.sandbox, spec.argv, spec.env, spec.cwd)
+        command = await sandboxed_command(spec.sandbox, spec.argv, spec.env, spec.cwd)
         for earlier in self._earlier_runs(worker_id, run):
             await self.end_and_forget(earlier)
         group = await self.limits.begin(spec.sandbox, _run_name(worker_id, run))
-        argv = self.limits.command(spec.sandbox, argv, spec.env, group)
+        argv = self.limits.command(spec.sandbox, command.argv, group)
         keeper = await _translate_errors(self._keepers.accepting_keeper())
         # Added before it runs: its first output and its exit may arrive together with its pid.
         child = self._add((worker_id, run), keeper, recording)
@@ -278,7 +278,7 @@ class ChildHandles:
                     run,
                     nonce=f"{worker_id}.{run}",
                     argv=argv,
-                    env=dict(spec.env),
+                    env=command.env,
                     cwd=spec.cwd,
                     tty=spec.tty,
                     cols=spec.cols,
@@ -426,7 +426,7 @@ def translate_keeper_error(error: BaseException) -> BullpenError:
 
 
 def _signal_name(number: int | None) -> str | None:
-    """Return the name of a signal number, such as SIGTERM."""
+    """Return the name of a signal number, such as SIGTERM; None for no signal."""
     if not number:
         return None
     try:

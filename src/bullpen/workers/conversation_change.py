@@ -24,7 +24,7 @@ from ..domain.events import (
 from ..domain.prompts import Prompt
 from ..domain.snapshot import Snapshot, Worker, shows_agent_answer
 from ..domain.states import Activity, SessionStatus, WorkerState
-from ..log.log import Change, Consumed, OutboxLine
+from ..log.log import Change, ConsumedOffset, OutboxLine
 from ..store.answers import PendingAnswer
 from ..wire.acp_calls import OutgoingLine
 
@@ -141,7 +141,7 @@ class ConversationChange:
         `consumed`: the offset up to which the agent's output is processed. `answer`: the stored answer of the
         request that caused the change.
         """
-        mark = None if consumed is None else Consumed(self.worker.id, self.worker.run, consumed)
+        mark = None if consumed is None else ConsumedOffset(self.worker.id, self.worker.run, consumed)
         return Change(
             drafts=[*self.drafts, *self._activity()], outbox=self._outbox, consumed=mark, answer=answer
         )

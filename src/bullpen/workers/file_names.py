@@ -64,7 +64,10 @@ def _visible(names: Iterable[str], places: list[str]) -> Iterator[str]:
 
 
 def _walk(root: str) -> Iterator[str]:
-    """Yield the files below a directory, without hidden directories and links, until that takes too long."""
+    """Yield the paths of the files below a directory, relative to it, until that takes too long.
+
+    Links, hidden directories and those of installed packages are left out.
+    """
     deadline = clock.monotonic() + SEARCH_SECONDS
     for directory, directories, files, _ in os.fwalk(root):
         directories[:] = sorted(each for each in directories if each[0] != "." and each not in _SKIPPED)

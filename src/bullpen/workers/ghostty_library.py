@@ -24,8 +24,8 @@ class Library:
     """The functions of the library, and the callbacks that must live as long as it does."""
 
     def __init__(self) -> None:
-        from pyghostty._ffi import ffi, lib, union_fn  # noqa: PLC0415 (loading is slow, see the module docstring)
-        from pyghostty.core import init_sized  # noqa: PLC0415
+        from pyghostty import ffi, lib  # noqa: PLC0415 (loading is slow, see the module docstring)
+        from pyghostty.core import init_sized, union_fn  # noqa: PLC0415
 
         self.ffi: Any = ffi
         self.lib: Any = lib

@@ -44,14 +44,14 @@ class OutputActivity:
         return self._entered_at is not None and clock.monotonic() - self._entered_at <= INPUT_SECONDS
 
     def note_input(self, keys: bytes) -> None:
-        """Note that a user typed: a call for attention is answered by it."""
+        """Note that a user typed, which also ends the program's call for attention."""
         self._typed_at = clock.monotonic()
         if _ENTER in keys:
             self._entered_at = self._typed_at
         self.call = None
 
     def note_prompt(self) -> None:
-        """Note that a prompt was submitted: the silence begins again."""
+        """Note that a prompt was submitted: the time without output is counted from now."""
         self._output_at = clock.monotonic()
 
     def update(self) -> None:

@@ -59,7 +59,11 @@ class ActivityWatch:
         return self._output.may_follow_input
 
     def note_input(self, keys: bytes) -> None:
-        """Note that a user typed: a call for attention is answered, even if the program writes nothing."""
+        """Note that a user typed, and wake the watch.
+
+        A user who types has seen the agent's call for attention, so the call ends even if the program writes
+        nothing.
+        """
         self._output.note_input(keys)
         self._woken.set()
 

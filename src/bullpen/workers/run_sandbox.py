@@ -10,13 +10,14 @@ from msgspec.structs import replace
 from .. import clock
 from ..domain.errors import NotFound
 from ..domain.events import Draft, SandboxRefusal, WorkerSpawning
+from ..domain.grants import host_target, is_host
 from ..domain.sandbox import DEFAULT_LEVEL, SandboxLevel, agent_level, strictest
 from ..domain.snapshot import Snapshot, Worker
-from ..log.log import Change, SessionLog
+from ..log.log import SessionLog
 from ..sandbox.grants import SandboxGrants
 from ..sandbox.planner import SandboxPlanner
 from ..sandbox.profile import Profile
-from ..sandbox.proxy import SandboxProxy
+from ..sandbox.proxy import ProxyRequest, SandboxProxy
 
 if TYPE_CHECKING:
     from ..domain.agents import AgentDefinition
@@ -63,26 +64,34 @@ class RunSandbox:
         proxy = self.planner.proxy_directory(worker.id) if level == "sealed" else None
         return self.planner.plan(level, snapshot.id, workspace, env, definition, granted, proxy)
 
+    def hosts(self, snapshot: Snapshot) -> list[str]:
+        """Return the hosts that the sealed runs of a session may reach."""
+        granted = self.grants.hosts(snapshot.repo_id) if self.grants else []
+        return [*self._services.config.sandbox_hosts, *granted]
+
     async def serve_proxy(self, session_log: SessionLog, worker: Worker) -> None:
         """Serve the proxy of a sealed run until cancelled; return at once for other runs."""
         if self.level(session_log.snapshot, worker) != "sealed":
             return
         reported: dict[str, float] = {}
 
-        async def report(host: str, program: str) -> None:
-            now = clock.monotonic()
-            if now - reported.get(host, -REPORT_SECONDS) < REPORT_SECONDS or len(reported) >= MAX_REPORTED:
+        async def report(request: ProxyRequest, can_be_allowed: bool) -> None:
+            target, now = host_target(request.host, request.port), clock.monotonic()
+            is_recent = now - reported.get(target, -REPORT_SECONDS) < REPORT_SECONDS
+            if is_recent or len(reported) >= MAX_REPORTED:
                 return
-            reported[host] = now
-            refusal = Draft(SandboxRefusal(host=host, program=program), worker.id, worker.role)
-            await session_log.change(lambda _: Change(drafts=[refusal]))
-
-        def allowed() -> list[str]:
-            granted = self.grants.hosts(session_log.snapshot.repo_id) if self.grants else []
-            return [*self._services.config.sandbox_hosts, *granted]
+            reported[target] = now
+            refusal = SandboxRefusal(
+                kind="host",
+                target=target,
+                program=request.program,
+                can_be_allowed=can_be_allowed and is_host(target),
+            )
+            await session_log.append([Draft(refusal, worker.id, worker.role)])
 
         try:
-            async with SandboxProxy(allowed, report).listen(self.planner.proxy_directory(worker.id)):
+            proxy = SandboxProxy(lambda: self.hosts(session_log.snapshot), report)
+            async with proxy.listen(self.planner.proxy_directory(worker.id)):
                 await asyncio.Event().wait()
         except OSError as error:
             log.error("a sealed run has no proxy", worker=worker.id, reason=str(error))

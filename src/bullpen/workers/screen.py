@@ -163,7 +163,7 @@ class Screen:
         return ScreenEmulation.blank(*self._first_size)
 
     def _feed_to(self, emulation: ScreenEmulation, to: int) -> None:
-        """Feed the recording up to an offset, with the resizes on the way."""
+        """Feed the recording up to an offset, with the resizes on the way; save the screen now and then."""
         for offset, cols, rows in self._sizes_up_to(emulation, to):
             self._feed(emulation, offset)
             self._replies.add(emulation.position.offset, emulation.resize(cols, rows))

@@ -55,7 +55,10 @@ class ScreenGuard:
         return self._crashes.get(name, 0) <= MAX_CRASHES
 
     def guarding(self, name: str) -> Callable[[], AbstractContextManager[None]]:
-        """Return a function for contexts in which the screen may use the library."""
+        """Return a function that returns a context in which the screen may use the library.
+
+        Within the context, the file of notes names the screen, so that a crash counts against it.
+        """
 
         @contextmanager
         def guard() -> Iterator[None]:

@@ -21,7 +21,8 @@ def is_plain(block: bytes) -> bool:
 def forgets_all_rows(terminal: EmulatedTerminal) -> bool:
     """Return whether enough new lines push every row out of this terminal.
 
-    With a scroll region, rows outside it stay, and text below it overwrites itself.
+    Not in the middle of an escape sequence, and not with a scroll region: rows outside it stay, and text
+    below it overwrites itself.
     """
     return terminal.is_ground and not terminal.extras("scrolling_region")
 

@@ -59,7 +59,7 @@ class TerminalWindow:
         self._notify()
 
     def _apply_size(self) -> WindowSize | None:
-        """Set the size that the owner has requested, and return it if it is another one."""
+        """Set the size that the owner has requested. Return it if the size changed, else None."""
         size = self._requested_sizes[self.owner] if self.owner else self.size
         if size == self.size:
             return None

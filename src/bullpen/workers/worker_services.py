@@ -11,15 +11,17 @@ import structlog
 from ..config import Config
 from ..domain.agents import AgentDefinition
 from ..domain.environment import PERSONAL, inherited_environment
-from ..domain.errors import BullpenError
+from ..domain.errors import BullpenError, Conflict, NotFound
 from ..domain.failures import describe_failure
 from ..domain.records import RepositorySettings
 from ..domain.rules import Rule
-from ..domain.snapshot import Worker
+from ..domain.snapshot import Snapshot, Worker
 from ..keeper.marker import MARKER
 from ..keeper.spool import SpoolGone
 from ..log.recording import Recording
 from ..log.recording_store import RecordingStore
+from ..sandbox.access import RunAccess, describe_access
+from ..sandbox.agent_files import AgentFiles
 from ..sandbox.files import WorkspaceFiles
 from ..sandbox.roots import WorkspaceRoots
 from ..store.events import EventStore
@@ -106,10 +108,21 @@ class WorkerServices:
         """Return the files of a workspace as viewers may see them, without the user's secrets."""
         return WorkspaceFiles(workspace, self.roots)
 
-    def files_of_agent(self, worker: Worker) -> WorkspaceFiles:
-        """Return the files of an agent's workspace as the agent may see and change them."""
+    def files_of_agent(self, worker: Worker, repo_id: str | None) -> AgentFiles:
+        """Return the files that an agent may see and change: its workspace, and what users have allowed."""
         is_sandboxed = worker.sandbox not in (None, "open")
-        return WorkspaceFiles(worker.workspace, self.roots, protects_git=is_sandboxed)
+        workspace = WorkspaceFiles(worker.workspace, self.roots, protects_git=is_sandboxed)
+        return AgentFiles(workspace, self.sandbox.grants, repo_id)
+
+    def run_access(self, snapshot: Snapshot, worker: Worker) -> RunAccess:
+        """Return what a run of a worker could read, write and reach if it began now."""
+        try:
+            environment = self.agents.environment(self.agents.get(worker.agent_id or ""))
+        except NotFound:  # no agent, or its definition was removed
+            environment = user_environment()
+        workspace = os.path.realpath(worker.workspace)
+        profile = self.sandbox.profile(snapshot, worker, environment, workspace)
+        return describe_access(profile, self.sandbox.hosts(snapshot))
 
     def _repository_environment(self, repo_id: str | None) -> dict[str, str]:
         """Return the variables that the user has set for a repository."""
@@ -126,6 +139,12 @@ class WorkerServices:
         definition = self.agents.get(agent_id)
         self.agents.command(definition)
         return definition
+
+    def require_program(self, name: str, workspace: str, repo_id: str | None) -> None:
+        """Raise Conflict if there is no program of this name, before a worker exists that could only fail."""
+        path = {**user_environment(), **self._repository_environment(repo_id)}.get("PATH")
+        if shutil.which(os.path.join(workspace, name) if "/" in name else name, path=path) is None:
+            raise Conflict(f"cannot start {name}: there is no such program")
 
     def recording(self, worker_id: str, run: int) -> Recording:
         """Return the recording of a run, running or ended."""

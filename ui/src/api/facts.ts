@@ -39,6 +39,7 @@ export interface Facts {
   request_received: RequestReceived
   request_sent: RequestSent
   sandbox_refusal: SandboxRefusal
+  sandbox_refusal_seen: SandboxRefusalSeen
   session_changed: SessionChanged
   session_end: SessionEnd
   session_imported: SessionImported
@@ -271,8 +272,15 @@ export interface RequestSent {
 }
 
 export interface SandboxRefusal {
-  host: string
+  kind: 'host' | 'read' | 'write'
+  target: string
   program: string
+  canBeAllowed?: boolean
+}
+
+export interface SandboxRefusalSeen {
+  kind: 'host' | 'read' | 'write'
+  target: string
 }
 
 export interface SessionChanged {

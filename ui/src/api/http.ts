@@ -36,7 +36,7 @@ export function prefetch(path: string): void {
   prefetched.set(path, answer)
 }
 
-/** Send a request to `/api` and return the parsed answer, or throw `ApiError`. */
+/** Send a request to `/api`, repeatedly if no answer comes, and return the parsed answer, or throw `ApiError`. A prefetched answer is used once. */
 export async function call<T>(method: Method, path: string, body?: unknown): Promise<T> {
   const prefetchedAnswer = method === 'GET' && prefetched.get(path)
   if (prefetchedAnswer && prefetched.delete(path)) return prefetchedAnswer as Promise<T>

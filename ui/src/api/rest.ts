@@ -12,6 +12,7 @@ import type { Permissions, Rule, Rules } from './types/permissions.ts'
 import type { Ports } from './types/ports.ts'
 import type { Prompt } from './types/prompts.ts'
 import type { Branches, Repositories, Repository } from './types/repositories.ts'
+import type { Grant, Grants, NewGrant, RunSandbox, Sandbox } from './types/sandbox.ts'
 import type { Search } from './types/search.ts'
 import type { NewSession, Session, Sessions } from './types/sessions.ts'
 import type { Timeline } from './types/timeline.ts'
@@ -27,6 +28,9 @@ export interface EventQuery {
   types?: readonly string[]
   newest?: boolean
 }
+
+/** The sandbox of the machine; servers without limits do not list them. */
+export type MachineSandbox = Sandbox & { limits?: readonly { name: string; value: number; enforcedBy: string }[] }
 
 /** Query for the newest events, which a session shows first. */
 export const LATEST = { newest: true, limit: 400 }
@@ -111,6 +115,12 @@ export const rest = {
   rules: () => call<Rules>('GET', '/rules'),
   addRule: (rule: Omit<Rule, 'added'>) => call<Rule>('POST', '/rules', rule),
   removeRule: (name: string) => call<void>('DELETE', `/rules/${encodeURIComponent(name)}`),
+  sandbox: () => call<MachineSandbox>('GET', '/sandbox'),
+  /** What a run of a worker can read, write and reach. */
+  runSandbox: (worker: Worker) => call<RunSandbox>('GET', `${workerPath(worker)}/sandbox`),
+  grants: () => call<Grants>('GET', '/sandbox/grants'),
+  grant: (grant: NewGrant) => call<Grant>('PUT', '/sandbox/grants', grant),
+  removeGrant: (id: string) => call<void>('DELETE', `/sandbox/grants/${encodeURIComponent(id)}`),
   share: (sessionId: string, expiresIn: number) => call<ShareAnswer>('POST', `${sessionPath(sessionId)}/share`, { expiresIn }),
   export: (sessionId: string, format: string, redact: boolean) => download(`${sessionPath(sessionId)}/export?format=${format}&redact=${redact}`),
   importRecording: (sessionId: string, zip: Blob) => upload<Imported>(`/recordings/${encodeURIComponent(sessionId)}`, zip, 'PUT'),

@@ -8,7 +8,7 @@ export function plainOutput(output: string, maxCharacters = 100_000): string {
   return text.split('\n').map(finalText).join('\n').replace(/\s+$/, '')
 }
 
-/** Return a line after its carriage returns: later text overwrites earlier text. */
+/** Return a line after its carriage returns, where later text overwrites earlier text, and without other control characters. */
 function finalText(line: string): string {
   const written = line.split('\r').filter(Boolean)
   return written.reduce((earlier, later) => later + earlier.slice(later.length), '').replace(/[\u0000-\u0008\u000b-\u001f\u007f]/g, '')

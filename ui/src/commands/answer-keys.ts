@@ -24,19 +24,19 @@ export function isAnswerKey(key: string): boolean {
   return /^[\p{L}\p{N}]$/u.test(key) && !INBOX_KEYS.includes(key)
 }
 
-/** Return the option that a key selects. */
+/** Return the option that a key selects, or undefined if it selects none. */
 export function optionFor<O extends { kind: string }>(key: string, options: readonly O[]): O | undefined {
   const answer = ANSWERS.find((each) => keysOf(each) === key)
   return answer && matchingOption(answer, options)
 }
 
-/** Return the key that selects an option. */
+/** Return the key that selects an option, or undefined if it has none. */
 export function keyOf<O extends { kind: string }>(option: O, options: readonly O[]): string | undefined {
   const answer = ANSWERS.find((each) => matchingOption(each, options) === option)
   return answer && keysOf(answer)
 }
 
-/** Return the first option of the preferred kind. */
+/** Return the first option of the most preferred kind that is offered, or undefined. */
 function matchingOption<O extends { kind: string }>({ kinds }: Answer, options: readonly O[]): O | undefined {
   return kinds.flatMap((kind) => options.filter((option) => option.kind === kind))[0]
 }

@@ -73,7 +73,7 @@ export class Commands {
     return this.available().find((each) => hasKeys(each, keys))
   }
 
-  /** Find the command of a shortcut in a terminal. The program gets Ctrl and Alt keys; with Shift, and with ⌘ on a Mac, they are commands. */
+  /** Return the command of a shortcut in a terminal, or undefined. The program gets Ctrl and Alt keys; with Shift, and with ⌘ on a Mac, they are commands. */
   #inTerminal(keys: string): Command | undefined {
     if (MAC && keys.startsWith('Mod+')) return this.#find(keys)
     if (!/^(?:Mod|Alt)\+/.test(keys)) return this.#find(keys)

@@ -8,7 +8,7 @@ export interface HelpLine {
   keys: string
 }
 
-/** Return the lines of the given commands. */
+/** Return a line for each command with a shortcut; those of sessions are one line if their keys count to 9. */
 export function helpLines(commands: readonly Pick<Command, 'id' | 'title' | 'keys' | 'also'>[]): HelpLine[] {
   const lines = commands.flatMap((command) => {
     const keys = keysText(command)

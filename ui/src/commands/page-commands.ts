@@ -56,6 +56,7 @@ export const SECTION_NAMES: Record<Section, string> = {
   notifications: 'Notifications',
   agents: 'Agents',
   rules: 'Permission rules',
+  sandbox: 'Sandbox',
   repositories: 'Repositories',
   worktrees: 'Worktrees',
   shares: 'Share links',

@@ -23,7 +23,7 @@ export function keysOf(command: HasKeys): string | undefined {
   return choice === undefined || (choice && belongsToBrowser(choice)) ? command.keys : (choice ?? undefined)
 }
 
-/** Return whether a shortcut runs a command. */
+/** Return whether these keys run a command: its shortcut or, unless the user chose that, its second shortcut. */
 export function hasKeys(command: HasKeys, keys: string): boolean {
   return keysOf(command) === keys || (command.also === keys && !isChosen(command.id))
 }

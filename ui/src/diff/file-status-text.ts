@@ -13,7 +13,7 @@ export function statusOf(status: string): { letter: string; tone: 'good' | 'bad'
   return { ...(STATUS[status] ?? { letter: 'M', tone: 'warn' as const }), label: status }
 }
 
-/** Return whether a change is staged, as text. */
+/** Return whether a change is staged, partly staged or not staged, as text; undefined if it is neither. */
 export function stagingText({ staged, unstaged }: { staged: boolean; unstaged: boolean }): string | undefined {
   if (staged && unstaged) return 'partly staged'
   return staged ? 'staged' : unstaged ? 'not staged' : undefined

@@ -2,6 +2,7 @@
 import type { Agent } from '../api/types/agents.ts'
 import type { Repository } from '../api/types/repositories.ts'
 import type { NewSession, Session } from '../api/types/sessions.ts'
+import type { Level } from '../sandbox/sandbox-text.ts'
 import { remembered } from '../state/remembered.ts'
 
 /** The values of the form. */
@@ -21,9 +22,11 @@ export interface StartForm {
   /** The agent chosen for an earlier session; the agent of a repository takes precedence. */
   lastAgentId: string
   prompt: string
+  /** The least sandbox level of the session's agents; empty for the usual one. */
+  sandbox: Level | ''
 }
 
-export const EMPTY_FORM: StartForm = { repoId: undefined, directory: '', inCheckout: false, branch: '', base: '', agentId: '', lastAgentId: '', prompt: '' }
+export const EMPTY_FORM: StartForm = { repoId: undefined, directory: '', inCheckout: false, branch: '', base: '', agentId: '', lastAgentId: '', prompt: '', sandbox: '' }
 
 /** Return the stored content of the form. */
 export const startForm = () => remembered<StartForm>('start', EMPTY_FORM)
@@ -40,6 +43,7 @@ export function sessionRequest(start: StartForm, agentId: string | undefined): N
   return {
     ...locationRequest(start),
     ...(agentId && { agentId }),
+    ...(start.sandbox && { sandbox: start.sandbox }),
     ...(start.prompt.trim() && { title: titleFrom(start.prompt) }),
   }
 }
@@ -88,5 +92,5 @@ export function agentFor(
 /** Return the form after a session was started: the prompt is cleared, and the agent becomes the last chosen one. */
 export function formAfterStart(start: StartForm, repository: Repository | undefined): StartForm {
   const { agentId, lastAgentId } = start
-  return { ...start, prompt: '', branch: '', base: '', repoId: repository ? undefined : start.repoId, agentId: '', lastAgentId: agentId || lastAgentId }
+  return { ...start, prompt: '', sandbox: '', branch: '', base: '', repoId: repository ? undefined : start.repoId, agentId: '', lastAgentId: agentId || lastAgentId }
 }

@@ -7,6 +7,7 @@ export const KINDS: Record<InboxItem['kind'], { need: Need; label: string }> = {
   permission: { need: 'asking', label: 'Permission' },
   question: { need: 'asking', label: 'Question' },
   asking: { need: 'asking', label: 'Needs input in its terminal' },
+  refused: { need: 'asking', label: 'Refused' },
   failed: { need: 'error', label: 'Failed' },
   finished: { need: 'done', label: 'Finished' },
 }

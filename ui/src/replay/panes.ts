@@ -1,5 +1,5 @@
 /** Choose the panes of a replay for the whole session, so that tabs do not change while it plays. */
-import type { TerminalLine, Timeline } from '../api/types/timeline.ts'
+import type { TerminalTimeline, Timeline } from '../api/types/timeline.ts'
 import type { Worker } from '../api/types/workers.ts'
 import type { IconName } from '../parts/icons.ts'
 
@@ -31,7 +31,7 @@ export function chatAgents(workers: readonly Worker[]): Worker[] {
 }
 
 /** Return the terminals that have any output. */
-export function terminalsWithOutput({ terminals }: Timeline): TerminalLine[] {
+export function terminalsWithOutput({ terminals }: Timeline): TerminalTimeline[] {
   return terminals.filter(({ start, end }) => end > start)
 }
 

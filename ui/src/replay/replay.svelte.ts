@@ -102,7 +102,7 @@ export class Replay {
     if (marker) this.seek(marker.time)
   }
 
-  /** Move the position forward, and skip idle time if that is on. */
+  /** Move the position forward, and skip idle time if that is on. Pause at the end. */
   #advance(milliseconds: number): void {
     if (!this.timeline) return
     const at = this.at + milliseconds

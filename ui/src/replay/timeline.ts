@@ -1,5 +1,5 @@
 /** Calculations on the time line of a replay: positions of marks, next and previous marks, terminal sizes and idle times. */
-import type { Marker, TerminalLine, Timeline } from '../api/types/timeline.ts'
+import type { Marker, TerminalTimeline, Timeline } from '../api/types/timeline.ts'
 
 const IDLE_MS = 2000 // longer pauses without an event are skipped
 const LEAD_MS = 400 // playing continues this long before the next event
@@ -18,7 +18,7 @@ export function untilLastOutput(timeline: Timeline): Timeline {
   return { ...timeline, ends: Math.max(timeline.ends, ...lastOutputs) }
 }
 
-/** Return the first time at which something is visible: a mark, or the first output of a terminal. */
+/** Return the first time at which something is visible: a mark, or the first output of a terminal. If nothing is, return the start. */
 export function firstVisibleTime({ begins, markers, terminals }: Timeline): number {
   const printed = terminals.flatMap(({ start, points }) => (points as [number, number][]).find(([, offset]) => offset > start)?.[0] ?? [])
   const first = Math.min(...markers.map(({ time }) => time), ...printed)
@@ -63,7 +63,7 @@ export function timeAfterIdle(at: number, times: Iterable<number>): number {
 }
 
 /** Return the size of a terminal at an offset of its output. */
-export function sizeAt({ sizes }: TerminalLine, offset: number): { cols: number; rows: number } {
+export function sizeAt({ sizes }: TerminalTimeline, offset: number): { cols: number; rows: number } {
   const known = sizes as [number, number, number][]
   const [, cols, rows] = known.findLast(([from]) => from <= offset) ?? known[0] ?? [0, 80, 24]
   return { cols, rows }
@@ -72,10 +72,10 @@ export function sizeAt({ sizes }: TerminalLine, offset: number): { cols: number;
 const LINE_FEED = 0x0a
 const ESCAPE = 0x1b
 
-/** Return output from its first line end or control sequence on, because a cut may lie inside a line or sequence. */
-export function fromFirstBoundary(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+/** Return where the first line or control sequence begins that a cut at the start cannot have damaged, or -1. */
+export function firstBoundary(bytes: Uint8Array): number {
   const at = bytes.findIndex((byte) => byte === LINE_FEED || byte === ESCAPE)
-  return at < 0 ? bytes : bytes.subarray(bytes[at] === LINE_FEED ? at + 1 : at)
+  return bytes[at] === LINE_FEED ? at + 1 : at
 }
 
 /** Format a duration such as "1:05" or "2:00:07". */

@@ -1,7 +1,7 @@
 /** The state of the search in all sessions: query, filters and results. It survives opening a result and coming back. */
 import { ApiError } from '../api/http.ts'
 import { rest } from '../api/rest.ts'
-import type { Found } from '../api/types/search.ts'
+import type { SearchHit } from '../api/types/search.ts'
 import type { IconName } from '../parts/icons.ts'
 
 const PAGE_SIZE = 30
@@ -23,7 +23,7 @@ export class SessionSearch {
   query = $state('')
   filters: Filters = $state({ repoId: '', agentId: '', role: '', days: '' })
   /** The results, or `undefined` before the first answer. */
-  results: readonly Found[] | undefined = $state.raw()
+  results: readonly SearchHit[] | undefined = $state.raw()
   busy = $state(false)
   problem: string | undefined = $state()
   limit = $state(PAGE_SIZE)
@@ -108,7 +108,7 @@ export function splitAtMatches(text: string, query: string): string[] {
 }
 
 /** Return the label and icon of a result that is no message: a plan, an error or a tool call. */
-export function systemLabel({ role, type }: Pick<Found, 'role' | 'type'>): { label: string; icon: IconName } | undefined {
+export function systemLabel({ role, type }: Pick<SearchHit, 'role' | 'type'>): { label: string; icon: IconName } | undefined {
   if (role !== 'system') return undefined
   if (type === 'plan') return { label: 'Plan', icon: 'plan' }
   if (type === 'error' || type === 'worker_failed') return { label: 'Error', icon: 'alert' }

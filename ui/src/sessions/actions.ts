@@ -25,7 +25,7 @@ export function askToDelete({ page, view }: App, session: Session): void {
   })
 }
 
-/** Close the tab of an agent or a terminal. If it is running, ask whether it shall stop or keep running. */
+/** Close the tab of an agent or a terminal. If it is running, ask whether to stop it or to keep it running. */
 export function closeTab(app: App, session: Session, worker: Worker): void {
   const hide = () => app.layouts.change(session, (before) => layout.hide(before, worker.id))
   if (!runsProgram(worker)) return hide()

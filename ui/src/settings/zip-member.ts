@@ -19,7 +19,7 @@ export async function readZipMember(file: Blob, name: string): Promise<string | 
   return undefined
 }
 
-/** Find the member in the central directory, and read it. */
+/** Return the text of the member with this name in the central directory, or undefined. */
 async function readFromDirectory(file: Blob, directory: DataView, name: string): Promise<string | undefined> {
   let at = 0
   while (at + 46 <= directory.byteLength && directory.getUint32(at, true) === ENTRY_SIGNATURE) {

@@ -3,7 +3,7 @@
  * separately and joined; the result does not depend on where the log was cut.
  */
 import type { SessionEvent } from '../api/types/events.ts'
-import { stopReasonText } from './reasons.ts'
+import { refusalText, stopReasonText } from './reasons.ts'
 
 export interface Option {
   optionId: string
@@ -74,6 +74,8 @@ export function fold(entries: Entries, event: SessionEvent): Entries {
       return note(entries, event, 'The agent has stopped.')
     case 'conversation_reset':
       return note(entries, event, 'The agent started a new conversation and does not know the earlier messages.')
+    case 'sandbox_refusal':
+      return note(entries, event, `The sandbox: ${refusalText(data)}.`)
     case 'error':
       return note(entries, event, text(data.message), true)
     default:

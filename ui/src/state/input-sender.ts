@@ -34,7 +34,7 @@ export class InputSender {
     this.#flush()
   }
 
-  /** The server acknowledged all batches up to `n`. */
+  /** Forget the batches up to `n`, which the server has acknowledged, and wait for the acknowledgement of the next ones. */
   acknowledged(n: number): void {
     this.#unacknowledged.acknowledge(n)
     this.stopWaiting()

@@ -88,7 +88,7 @@ export class Page {
     }
   }
 
-  /** Reconnect now and reload the lists, because the network or the user is back. */
+  /** Reconnect now, reload the lists and mark what is shown as seen, because the network or the user is back. */
   retryNow(): void {
     this.#dashboard.retryNow()
     this.markShownSeen()
@@ -192,7 +192,7 @@ export class Page {
     })
   }
 
-  /** Delete a session with its events and recordings. */
+  /** Delete a session with its events and recordings, and leave its view. */
   purge(session: Session): Promise<boolean> {
     return this.attempt(async () => {
       await rest.purgeSession(session.id)
@@ -221,9 +221,9 @@ export class Page {
     }
   }
 
-  /** Tell the server once that the user saw an item; after a failure the next call tells it again. */
+  /** Tell the server once that the user saw an item; after a failure the next call tells it again. Refusals wait for a decision. */
   #markItemSeen(item: InboxItem): void {
-    if (item.seq === null || this.#seenItems.has(item.id)) return
+    if (item.seq === null || item.refused || this.#seenItems.has(item.id)) return
     this.#seenItems.add(item.id)
     rest.markSeen(item.sessionId, item.seq).catch(() => this.#seenItems.delete(item.id)) // sent again by the next `markShownSeen`
   }
@@ -297,7 +297,7 @@ export class Page {
     if (this.ready) void this.loadAgents().then(() => this.loadRepositories())
   }
 
-  /** Show the message of a refused request. */
+  /** Show the message of a failed request, and the login page if the login is no longer valid. Throw any other error. */
   showError(error: unknown): void {
     if (!(error instanceof ApiError)) throw error
     this.#unanswered = error.isTransient

@@ -41,7 +41,7 @@ export function pageOf(url: string | null): { listening: ListeningPort; path: st
   return { listening: { port: Number(parsed.port || 80), address }, path: pathOf(parsed.href) }
 }
 
-/** Return the port that was shown last, or the first port. */
+/** Return the port that was shown last, else the same port of another worker, else the first port; undefined if there is none. */
 export function choosePort<T extends Pick<Port, 'port' | 'workerId'>>(ports: readonly T[], last: { port: number; workerId: string } | undefined): T | undefined {
   const same = (each: T) => each.port === last?.port
   return ports.find((each) => same(each) && each.workerId === last?.workerId) ?? ports.find(same) ?? ports[0]
@@ -60,7 +60,7 @@ function otherHostName({ hostname }: PageLocation): string {
   return hostname === 'localhost' ? '127.0.0.1' : 'localhost'
 }
 
-/** Return the addresses for a browser on another machine. */
+/** Return how a browser on another machine reaches the port: an SSH tunnel, or the direct address if there is one. */
 function elsewhere({ address, port }: ListeningPort, { hostname }: PageLocation, path: string): Preview {
   return {
     kind: 'elsewhere',

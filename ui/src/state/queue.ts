@@ -67,7 +67,7 @@ function item(data: Record<string, unknown>, now: string): QueueItem {
   }
 }
 
-/** Return a message after an edit. A generated title is dropped with the text that it was made for. */
+/** Return a message after an edit: it is queued again, and a generated title is dropped with the text that it was made for. */
 function edited(item: QueueItem, data: Record<string, unknown>): QueueItem {
   const message = String(data.message)
   const title = message === item.message || item.ownTitle ? item.title : null // it was generated from the old message
@@ -89,7 +89,7 @@ function change(queue: Queue, id: string, to: (item: QueueItem) => QueueItem): Q
   return { ...queue, items: queue.items.map((each) => (each.id === id ? to(each) : each)) }
 }
 
-/** Return the items after one was moved up, down or to the front. */
+/** Return the items after one was moved up or down, or to the front, where it becomes urgent. */
 function moved(items: readonly QueueItem[], id: string, direction: string): readonly QueueItem[] {
   const at = items.findIndex((each) => each.id === id)
   const one = items[at]

@@ -1,13 +1,20 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { workerEndText, endReasonText, stopReasonText } from './reasons.ts'
+import { workerEndText, endReasonText, refusalText, stopReasonText } from './reasons.ts'
 
 const path = new URL('../../../tests/golden/words/reasons.json', import.meta.url)
-const golden = JSON.parse(readFileSync(path, 'utf8')) as Record<'ended' | 'worker', Record<string, string>>
+const golden = JSON.parse(readFileSync(path, 'utf8')) as Record<'ended' | 'worker' | 'refused', Record<string, string>>
+
+/** Return the text of a refusal that is written as "kind target program". */
+function refusalTextOf(refusal: string): string {
+  const [kind, target, ...program] = refusal.split(' ')
+  return refusalText({ kind, target, program: program.join(' ') })
+}
 
 test.each([
   ['ended', endReasonText],
   ['worker', workerEndText],
+  ['refused', refusalTextOf],
 ] as const)('the page has the same texts as the server: %s', (kind, textOf) => {
   const actual = Object.keys(golden[kind]).map((reason) => [reason, textOf(reason)])
   expect(Object.fromEntries(actual)).toEqual(golden[kind])

@@ -50,6 +50,11 @@ export function failureText(worker: { readonly name: string } | undefined, error
   return error.startsWith('it ') ? `${worker.name} ${error.slice(3)}` : `${worker.name}: ${error}`
 }
 
+/** Return what the sandbox refused to a program, as `refusal_text` of the server does. */
+export function refusalText({ kind, target, program }: Readonly<Record<string, unknown>>): string {
+  return `${program || 'a program'} may not ${kind === 'host' ? 'reach' : kind} ${target}`
+}
+
 /** Return whether a text is a reason of an end rather than the name of a device. An ended request has no answer. */
 export function isEndReason(reason: string): boolean {
   return Object.hasOwn(END_REASONS, reason)

@@ -1,5 +1,5 @@
 /** Parse and format the route of the page, which is the fragment of its address. */
-export const SECTIONS = ['appearance', 'keys', 'notifications', 'agents', 'rules', 'repositories', 'worktrees', 'shares', 'devices', 'tokens', 'transfer'] as const
+export const SECTIONS = ['appearance', 'keys', 'notifications', 'agents', 'rules', 'sandbox', 'repositories', 'worktrees', 'shares', 'devices', 'tokens', 'transfer'] as const
 export type Section = (typeof SECTIONS)[number]
 
 export type Route =
@@ -59,7 +59,7 @@ export function sharedSession(hash: string): { sessionId: string; token: string 
   return sessionId && token ? { sessionId, token } : undefined
 }
 
-/** Return the one-time login code of an address, as `bullpen serve` prints it. */
+/** Return the one-time login code in the hash of an address that `bullpen serve` printed, or undefined. */
 export function loginCode(hash: string): string | undefined {
   return /^#code=(.+)$/.exec(hash)?.[1]
 }

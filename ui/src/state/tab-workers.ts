@@ -17,7 +17,7 @@ export function isCommandOfAgent(worker: Worker): boolean {
   return worker.type === 'terminal' && worker.id[14] === '5'
 }
 
-/** Return whether no later worker has taken the role of a worker, also not one that has ended since. */
+/** Return whether a worker can have its role again: no later worker has taken it, even one that ended, and it is not an agent's command that was ended. */
 function hasFreeRole({ workers }: Session, worker: Worker): boolean {
   return workers.findLast(({ role }) => role === worker.role)?.id === worker.id && !(isCommandOfAgent(worker) && worker.state === 'terminated')
 }

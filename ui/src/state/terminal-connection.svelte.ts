@@ -18,7 +18,7 @@ export class TerminalConnection {
   closeCode: number | undefined = $state()
   ended: { exitCode: number | null; signal: number | null } | undefined = $state()
   fault: string | undefined = $state()
-  /** The size of the terminal if another viewer set it and it differs from ours; typing takes it over. */
+  /** The size of the terminal if another viewer set it and this page could show another size. Typing sets the size of this page. */
   otherViewerSize: Size | undefined = $state.raw()
 
   readonly #worker: Pick<Worker, 'id' | 'sessionId'>

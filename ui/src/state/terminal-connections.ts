@@ -1,4 +1,4 @@
-/** Keep the unacknowledged input of each terminal run for the life of the page, so that input numbers continue when a terminal is opened again. */
+/** Create connections to terminals, which keep the unacknowledged input of each run for the life of the page: input numbers continue when a terminal is opened again. */
 import type { Worker } from '../api/types/workers.ts'
 import { TerminalConnection } from './terminal-connection.svelte.ts'
 import { UnacknowledgedInput } from './unacknowledged-input.ts'

@@ -80,6 +80,7 @@ export function anItem(change: Partial<InboxItem> = {}): InboxItem {
     options: [],
     form: null,
     url: null,
+    refused: null,
     ...change,
   }
 }

@@ -1,5 +1,5 @@
 /** Convert usage into the bars, scales and numbers of the usage page. */
-import type { UsageGroup, Used } from '../api/types/usage.ts'
+import type { UsageGroup, UsageTotals } from '../api/types/usage.ts'
 
 export interface Bar {
   /** The day as YYYY-MM-DD. */
@@ -24,7 +24,7 @@ export function barsOf(groups: readonly UsageGroup[], days: number, measure: Mea
 /** What the bars show: tokens, or the cost in one currency. */
 export interface Measure {
   label: string
-  parts: (used: Used) => { name: string; value: number }[]
+  parts: (used: UsageTotals) => { name: string; value: number }[]
   format: (value: number) => string
 }
 
@@ -63,7 +63,7 @@ export function money({ amount, currency }: { amount: number; currency: string }
 }
 
 /** Format the costs in all currencies. */
-export function costs(used: Used): string {
+export function costs(used: UsageTotals): string {
   return used.costs.map(money).join(' + ') || '–'
 }
 

@@ -208,7 +208,11 @@ class DemoTurn:
         self._remember({"sessionUpdate": "tool_call", **call, "status": status, **more})
 
     async def _is_allowed(self, call: dict[str, Any], always_ask: bool = False) -> bool:
-        """Return whether a tool call is allowed; ask the user unless the answer was "always" before."""
+        """Return whether a tool call is allowed; ask the user unless the answer was "always" before.
+
+        The mode `plan` allows nothing and `auto` everything, without a question. Raise CancelledError if the
+        turn is cancelled instead of an answer.
+        """
         session = self._session
         if session.mode == "plan":
             self._end_call(call, "failed")

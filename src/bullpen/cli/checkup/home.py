@@ -13,7 +13,10 @@ _OTHERS_MODE_BITS = 0o077
 
 
 def check_directory(home: Path) -> Finding:
-    """Check modes and owners two levels deep; other users cannot pass private directories at these levels."""
+    """Check that the user can write to the data directory, and that other users cannot read it.
+
+    Modes are checked two levels deep: other users cannot get past private directories at these levels.
+    """
     shown = home_relative(str(home))
     existing = next(path for path in (home, *home.parents) if path.exists())
     if not existing.is_dir():

@@ -39,7 +39,7 @@ def running_keepers(home: Path) -> list[str]:
 
 
 def _check_versions(home: Path, names: list[str], summary: str) -> Finding:
-    """Ask each keeper for its protocol version and compare it with ours."""
+    """Ask each keeper for its protocol version and compare it with that of this version."""
     versions = {name: _query_version(home, name) for name in names}
     silent = [name for name, version in versions.items() if version is None]
     if silent:

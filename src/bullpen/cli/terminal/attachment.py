@@ -70,7 +70,7 @@ class Attachment:
         raise _Detached
 
     async def _draw_frames(self) -> ExitFrame | None:
-        """Draw output until the program ends."""
+        """Draw output until the program ends, and return its exit; None if no more frames come."""
         async for frame in self._terminal:
             if isinstance(frame, ExitFrame):
                 return frame

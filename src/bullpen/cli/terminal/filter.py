@@ -45,7 +45,7 @@ class OutputFilter(Sequences):
         super().__init__()
         self.modes = TerminalModes()
         self.title = b""  # the last sequence with which the program has set the title
-        self.holds_titles = False  # keep them back, because the title is ours for now
+        self.holds_titles = False  # hold titles back while Bullpen shows its own title
 
     def restore(self) -> bytes:
         """Return the bytes that reset the modes that the output has changed."""
@@ -53,7 +53,10 @@ class OutputFilter(Sequences):
         return self.modes.restore()
 
     def replace_sequence(self, token: re.Match[bytes]) -> bytes:
-        """Return the sequence, or nothing for a query."""
+        """Return what is left of a sequence, and record the modes that it sets.
+
+        Queries, requests for the clipboard and held titles are removed.
+        """
         match token.lastgroup:
             case "csi":
                 return self._filter_control(token)

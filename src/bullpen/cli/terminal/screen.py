@@ -7,9 +7,9 @@ import asyncio
 from collections.abc import Callable
 
 from ...client import HistoryFrame
-from .depth import UsedRows
 from .filter import OutputFilter
 from .tty import Tty
+from .used_rows import UsedRows
 
 _CLEAR = b"\x1b[H\x1b[2J"
 _SAVE_TITLE, _RESTORE_TITLE = b"\x1b[22;0t", b"\x1b[23;0t"

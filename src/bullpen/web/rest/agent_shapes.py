@@ -102,12 +102,12 @@ class NewQuestionShape(Shape):
     options: Annotated[tuple[OptionText, ...], Field(max_length=20)] = ()
 
 
-class AskedShape(Shape):
+class AskedQuestionShape(Shape):
     id: str
     seq: int
 
 
-class AskedStateShape(Shape):
+class AskedQuestionStateShape(Shape):
     id: str
     status: Literal["pending", "accepted", "declined", "cancelled"]
     answer: str | None
@@ -148,7 +148,7 @@ class QueueEditShape(SnakeShape):
 
 
 def in_ms(time: datetime | None) -> int | None:
-    """Return a time in milliseconds since the epoch."""
+    """Return a time in milliseconds since the epoch, or None without a time."""
     return None if time is None else round(time.timestamp() * 1000)
 
 

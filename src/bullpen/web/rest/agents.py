@@ -79,8 +79,8 @@ async def _store_definition(
 def _agent_json(
     context: WebContext, definition: AgentDefinition, default: str, added: bool = True
 ) -> dict[str, Any]:
-    # The demo is part of Bullpen: it can be started even if its program is not found.
     """Return the definition of an agent with its status on this machine."""
+    # The demo is part of Bullpen: it can be started even if its program is not found.
     installed = definition.id == DEMO or context.agents.program(definition) is not None
     return {
         "id": definition.id,

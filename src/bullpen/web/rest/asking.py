@@ -15,7 +15,7 @@ from ...sessions.worker_questions import ask_user, wait_for_answer
 from ..context import ContextDep, WebContext
 from ..numbers import MAX_SAFE_INTEGER
 from ..scopes import Scope, allow_itself, principal_of
-from .agent_shapes import AskedShape, AskedStateShape, NewQuestionShape
+from .agent_shapes import AskedQuestionShape, AskedQuestionStateShape, NewQuestionShape
 from .answers import IdempotentDep, json_answer
 
 router = APIRouter(prefix="/api/workers/{worker_id}/questions", tags=["questions"])
@@ -23,7 +23,7 @@ ITSELF = [Depends(allow_itself(Scope.OPERATE))]
 ANSWER = "answer"  # the only field of the form
 
 
-@router.post("", status_code=201, response_model=AskedShape, dependencies=ITSELF)
+@router.post("", status_code=201, response_model=AskedQuestionShape, dependencies=ITSELF)
 async def ask_question(
     worker_id: str, body: NewQuestionShape, request: Request, context: ContextDep, idempotent: IdempotentDep
 ) -> Response:
@@ -41,7 +41,7 @@ async def ask_question(
     return json_answer({"id": question.id, "seq": seq}, 201)
 
 
-@router.get("/{question_id}", response_model=AskedStateShape, dependencies=ITSELF)
+@router.get("/{question_id}", response_model=AskedQuestionStateShape, dependencies=ITSELF)
 async def question_state(
     worker_id: str,
     question_id: str,

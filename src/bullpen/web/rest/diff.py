@@ -12,6 +12,7 @@ from ...domain.prompts import Prompt
 from ...git.refs import check_revision
 from ...sandbox.files import WorkspaceFiles
 from ...sessions.session import Session
+from ...wire.json import encode
 from ...workers.changes import read_changes
 from ...workers.comments import DiffComment, format_comments
 from ..context import ContextDep, WebContext
@@ -112,17 +113,21 @@ async def comment(
 ) -> Response:
     """Send comments on lines of the changes to an agent, as one message."""
     session = await context.sessions.get(session_id)
-    changes = await read_changes(_workspace(context, request, session, body.worker_id))
     comments = [DiffComment(**each.model_dump()) for each in body.comments]
+
+    async def compose() -> str:
+        changes = await read_changes(_workspace(context, request, session, body.worker_id))
+        return format_comments(comments, changes.files, body.text)
+
     order = Prompt(
-        text=format_comments(comments, changes.files, body.text),
+        text=encode([body.text, comments]).decode(),
         prompt_id=body.prompt_id or idempotent.id or new_id(),
         worker_id=body.worker_id,
         role=body.role,
         busy=body.busy,
         sender=principal_of(request).name,
     )
-    return json_answer(prompted_json(await session.prompt(order)), 202)
+    return json_answer(prompted_json(await session.prompt(order, compose)), 202)
 
 
 def _workspace(

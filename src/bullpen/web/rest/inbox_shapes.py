@@ -9,9 +9,16 @@ from .agent_shapes import OptionShape
 from .shapes import Shape
 
 
+class RefusedShape(Shape):
+    """What the sandbox refused, as the grant that would allow it."""
+
+    kind: Literal["host", "read", "write"]
+    target: str
+
+
 class InboxItemShape(Shape):
     id: str
-    kind: Literal["permission", "question", "asking", "failed", "finished"]
+    kind: Literal["permission", "question", "asking", "refused", "failed", "finished"]
     session_id: str
     session_title: str
     repo_id: str | None
@@ -24,6 +31,7 @@ class InboxItemShape(Shape):
     options: list[OptionShape]
     form: dict[str, Any] | None
     url: str | None
+    refused: RefusedShape | None
     created_at: str
 
 

@@ -64,7 +64,7 @@ def _message_json(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def read_time(name: str, text: str) -> int:
-    """Return a time of a request in milliseconds, or raise Invalid."""
+    """Return a time of a request in milliseconds, or raise Invalid. Without a time zone it is UTC."""
     try:
         time = datetime.fromisoformat(text)
     except ValueError:

@@ -17,7 +17,7 @@ from ..context import ContextDep
 from ..errors import own_errors
 from ..scopes import Scope, allow
 from .answers import IdempotentDep, json_answer
-from .shapes import ImportedShape, RebuildShape, RebuiltShape
+from .shapes import ImportedShape, RebuildResultShape, RebuildShape
 
 log = structlog.get_logger()
 
@@ -46,7 +46,9 @@ async def put(session_id: str, request: Request, context: ContextDep) -> Respons
     return json_answer(ImportResult(taken=[imported], left=[]), 201)
 
 
-@router.post("/rebuild", response_model=RebuiltShape, responses=own_errors("not_found"), dependencies=OPERATE)
+@router.post(
+    "/rebuild", response_model=RebuildResultShape, responses=own_errors("not_found"), dependencies=OPERATE
+)
 async def rebuild(body: RebuildShape, context: ContextDep, idempotent: IdempotentDep) -> Response:
     """Write the recordings of one session, or of all, again from the log."""
     ids = [body.session_id] if body.session_id else list(await context.records.last_seqs())

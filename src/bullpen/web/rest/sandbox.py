@@ -8,9 +8,10 @@ from pydantic import Field
 from starlette.responses import Response
 
 from ...domain.errors import NotFound
-from ...domain.grants import SandboxGrant
+from ...domain.grants import MAX_TARGET_LENGTH, SandboxGrant
 from ...domain.sandbox import DEFAULT_LEVEL, LEVELS, SandboxLevel
 from ...sandbox.command import MECHANISMS
+from ...sandbox.mechanism import describe_mechanism
 from ...wire.browser import iso_time
 from ..context import ContextDep
 from ..errors import own_errors
@@ -20,7 +21,6 @@ from .shapes import Shape
 
 router = APIRouter(prefix="/api/sandbox", tags=["sandbox"])
 ADMIN = [Depends(allow(Scope.ADMIN))]
-MAX_TARGET_LENGTH = 4096  # PATH_MAX of Linux
 
 
 class LimitShape(Shape):
@@ -38,10 +38,23 @@ class SandboxShape(Shape):
     levels: list[SandboxLevel]
     agents: SandboxLevel
     terminals: SandboxLevel
+    summary: str
     problem: str
     advice: str
     gaps: list[str]
     limits: list[LimitShape]
+
+
+class RunSandboxShape(Shape):
+    """What a run may read, write and reach; everything that is not listed is readable."""
+
+    level: SandboxLevel
+    writable: list[str]
+    protected: list[str]
+    readable: list[str]
+    hidden: list[str]
+    has_network: bool
+    hosts: list[str]
 
 
 class GrantShape(Shape):
@@ -69,11 +82,13 @@ async def show(context: ContextDep) -> Response:
     """Return the sandbox of this machine, what it does not protect, and the limits of sandboxed runs."""
     found = await MECHANISMS.find()
     count = {"bubblewrap": len(LEVELS), "landlock": len(LEVELS) - 1, "none": 1}[found.name]
+    agents = context.config.sandbox or DEFAULT_LEVEL
     answer = SandboxShape(
         mechanism=found.name,
         levels=list(LEVELS[:count]),
-        agents=context.config.sandbox or DEFAULT_LEVEL,
+        agents=agents,
         terminals=context.config.sandbox_terminals,
+        summary=describe_mechanism(found, agents),
         problem=found.problem,
         advice=found.advice,
         gaps=list(found.gaps),
@@ -94,6 +109,7 @@ async def grant(body: NewGrantShape, context: ContextDep) -> Response:
     if body.repo_id is not None and await context.records.repository(body.repo_id) is None:
         raise NotFound(f"no repository {body.repo_id}")
     added = await context.grants.add(body.kind, body.target, body.repo_id)
+    context.inbox.refresh()
     return json_answer(_grant_json(added))
 
 
@@ -101,6 +117,7 @@ async def grant(body: NewGrantShape, context: ContextDep) -> Response:
 async def revoke(grant_id: str, context: ContextDep) -> Response:
     """Remove a grant."""
     await context.grants.remove(grant_id)
+    context.inbox.refresh()
     return Response(status_code=204)
 
 

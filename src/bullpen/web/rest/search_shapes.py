@@ -3,7 +3,7 @@
 from .shapes import Shape
 
 
-class FoundShape(Shape):
+class SearchHitShape(Shape):
     session_id: str
     session_title: str
     repo_id: str | None
@@ -19,4 +19,4 @@ class FoundShape(Shape):
 
 
 class SearchShape(Shape):
-    results: list[FoundShape]
+    results: list[SearchHitShape]

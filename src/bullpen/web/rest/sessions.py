@@ -229,18 +229,23 @@ async def _details(context: WebContext, snapshot: Snapshot) -> dict[str, Any]:
 def _session(context: WebContext, snapshot: Snapshot) -> dict[str, Any]:
     """Return a session with the programs in its terminals; one that runs makes an idle session `working`."""
     session = shown_session_json(snapshot, context.inbox.attention(snapshot))
-    workers = [_worker_with_foreground(each) for each in session["workers"]]
+    workers = [each | {"foreground": _foreground(context, each)} for each in session["workers"]]
     programs = [worker["foreground"] for worker in workers if worker["foreground"]]
     if programs and session["attention"]["need"] == Need.IDLE:
         session["attention"] |= {"need": Need.WORKING, "why": f"runs {programs[0]}"}
     return session | {"workers": workers}
 
 
-def _worker_with_foreground(worker: dict[str, Any]) -> dict[str, Any]:
-    """Return the JSON of a worker with the program in the foreground of its terminal; null if unknown."""
-    runs = worker["type"] == "terminal" and worker["state"] == "active" and worker["pid"]
-    program = foreground_program(worker["pid"]) if runs else None
-    return worker | {"foreground": program}
+def _foreground(context: WebContext, worker: dict[str, Any]) -> str | None:
+    """Return the program in the foreground of a worker's terminal; None for a shell, or if it is unknown.
+
+    A command of an agent is not named: whether it counts as work is for the agent to say.
+    """
+    session = context.sessions.get_open(worker["sessionId"])  # every session with a running program is open
+    if worker["type"] != "terminal" or worker["state"] != "active" or not worker["pid"] or session is None:
+        return None
+    command = session.snapshot.worker(worker["id"]).command
+    return foreground_program(worker["pid"], first_is_shell=command is None or command.owner is not None)
 
 
 def _status(name: str) -> SessionStatus:

@@ -142,7 +142,7 @@ class SavedSessionsShape(Shape):
     sessions: list[Any]
 
 
-class TakenShape(Shape):
+class ImportedSessionShape(Shape):
     """An entry that is imported, by this request or `before`."""
 
     id: str
@@ -153,7 +153,7 @@ class TakenShape(Shape):
     notes: list[str]
 
 
-class LeftShape(Shape):
+class SkippedEntryShape(Shape):
     """An entry that was skipped, with the reason, and the workspace root that would allow it."""
 
     id: str
@@ -162,8 +162,8 @@ class LeftShape(Shape):
 
 
 class ImportedShape(Shape):
-    taken: list[TakenShape]
-    left: list[LeftShape]
+    taken: list[ImportedSessionShape]
+    left: list[SkippedEntryShape]
 
 
 class QueueOverridesShape(BaseModel):
@@ -224,7 +224,7 @@ class WorktreeShape(Shape):
     problem: str | None
 
 
-class TrashedShape(Shape):
+class TrashedWorktreeShape(Shape):
     id: str
     name: str
     path: str
@@ -233,7 +233,7 @@ class TrashedShape(Shape):
     expires_at: str
 
 
-class MakingShape(Shape):
+class UnfinishedWorktreeShape(Shape):
     """A worktree that is being created."""
 
     name: str
@@ -242,8 +242,8 @@ class MakingShape(Shape):
 
 class WorktreesShape(Shape):
     worktrees: list[WorktreeShape]
-    trash: list[TrashedShape]
-    making: list[MakingShape]
+    trash: list[TrashedWorktreeShape]
+    making: list[UnfinishedWorktreeShape]
 
 
 class NewWorktreeShape(Shape):
@@ -341,9 +341,10 @@ class NewTokenAnswerShape(TokenShape):
 
 class TokensShape(Shape):
     tokens: list[TokenShape]
+    current: str | None
 
 
-class RotatedShape(Shape):
+class RotatedTokenShape(Shape):
     token: str
 
 
@@ -377,7 +378,7 @@ class RebuildShape(Shape):
     session_id: str | None = None
 
 
-class RebuiltShape(Shape):
+class RebuildResultShape(Shape):
     sessions: int
     events: int
 
@@ -390,7 +391,7 @@ class MarkerShape(Shape):
     worker_id: str | None
 
 
-class TerminalLineShape(Shape):
+class TerminalTimelineShape(Shape):
     worker_id: str
     run: int
     start: int
@@ -418,5 +419,5 @@ class TimelineShape(Shape):
     head: int
     markers: list[MarkerShape]
     truncated: bool
-    terminals: list[TerminalLineShape]
+    terminals: list[TerminalTimelineShape]
     moment: MomentShape | None

@@ -14,7 +14,7 @@ from ..context import ContextDep, context_of
 from ..derived_secrets import SecretKind, new_seed
 from ..scopes import Scope, allow
 from .answers import IdempotentDep, completed_by, json_answer, split_seed
-from .shapes import NewTokenAnswerShape, NewTokenShape, RotatedShape, TokensShape
+from .shapes import NewTokenAnswerShape, NewTokenShape, RotatedTokenShape, TokensShape
 
 router = APIRouter(prefix="/api/tokens", tags=["tokens"])
 ADMIN = Depends(allow(Scope.ADMIN))
@@ -30,9 +30,12 @@ SHOWN_ONCE = Depends(completed_by(complete_token))
 
 
 @router.get("", response_model=TokensShape, dependencies=[ADMIN])
-async def list_tokens(context: ContextDep) -> Response:
-    """Return all tokens and devices, without their secrets."""
-    return json_answer({"tokens": [token_json(token) for token in context.credentials.tokens()]})
+async def list_tokens(request: Request, context: ContextDep) -> Response:
+    """Return all tokens and devices, without their secrets, and which of them made this request."""
+    tokens = [token_json(token) for token in context.credentials.tokens()]
+    caller = request.scope["principal"].id
+    current = next((token["id"] for token in tokens if token["id"] == caller), None)
+    return json_answer({"tokens": tokens, "current": current})
 
 
 @router.post("", status_code=201, response_model=NewTokenAnswerShape, dependencies=[ADMIN, SHOWN_ONCE])
@@ -52,7 +55,7 @@ async def add(
     return complete_token(request, 201, stored)
 
 
-@router.post("/rotate", response_model=RotatedShape, dependencies=[ADMIN, SHOWN_ONCE])
+@router.post("/rotate", response_model=RotatedTokenShape, dependencies=[ADMIN, SHOWN_ONCE])
 async def rotate(request: Request, context: ContextDep, idempotent: IdempotentDep) -> Response:
     """Replace the owner's token. The old one is refused at once, and its sockets are closed."""
     stored = {"seed": new_seed()}

@@ -10,7 +10,7 @@ class CostShape(Shape):
     currency: str
 
 
-class UsedShape(Shape):
+class UsageTotalsShape(Shape):
     turns: int
     input_tokens: int
     output_tokens: int
@@ -21,7 +21,7 @@ class UsedShape(Shape):
     costs: list[CostShape]
 
 
-class UsageGroupShape(UsedShape):
+class UsageGroupShape(UsageTotalsShape):
     key: str | None
     title: str
     session_id: str | None
@@ -32,4 +32,4 @@ class UsageGroupShape(UsedShape):
 class UsageShape(Shape):
     by: Literal["day", "turn", "session", "repository", "agent"]
     groups: list[UsageGroupShape]
-    total: UsedShape
+    total: UsageTotalsShape

@@ -1,11 +1,13 @@
 """`/api/sessions/{id}/workers`: start, list, end and restart workers, and read their output."""
 
+import asyncio
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
 from starlette.responses import Response, StreamingResponse
 
 from ...domain.commands import AddWorker
+from ...domain.errors import Conflict
 from ...domain.ids import new_id
 from ...domain.local_urls import check_local_url
 from ...domain.snapshot import Snapshot, Worker
@@ -19,6 +21,7 @@ from ..numbers import MAX_SAFE_INTEGER
 from ..scopes import Scope, allow
 from .agent_shapes import RestartWorkerShape
 from .answers import IdempotentDep, json_answer
+from .sandbox import RunSandboxShape
 from .shapes import NewWorkerShape, WorkerShape, WorkersShape
 
 router = APIRouter(prefix="/api/sessions/{session_id}/workers", tags=["workers"])
@@ -83,6 +86,31 @@ async def show(session_id: str, worker_id: str, context: ContextDep) -> Response
     """Return a worker."""
     session = await context.sessions.get(session_id)
     return json_answer(worker_json(session.snapshot.worker(worker_id), session_id))
+
+
+@router.get(
+    "/{worker_id}/sandbox",
+    response_model=RunSandboxShape,
+    responses=own_errors("conflict"),
+    dependencies=OPERATE,
+)
+async def show_sandbox(session_id: str, worker_id: str, context: ContextDep) -> Response:
+    """Return what a run of a worker could read, write and reach if it began now."""
+    snapshot = (await context.sessions.get(session_id)).snapshot
+    worker = snapshot.worker(worker_id)
+    if worker.type not in ("agent", "terminal"):
+        raise Conflict(f"{worker.role} runs no program")
+    access = await asyncio.to_thread(context.sessions.services.run_access, snapshot, worker)
+    answer = RunSandboxShape(
+        level=access.level,
+        writable=list(access.writable),
+        protected=list(access.protected),
+        readable=list(access.readable),
+        hidden=list(access.hidden),
+        has_network=access.has_network,
+        hosts=list(access.hosts),
+    )
+    return json_answer(answer.model_dump(by_alias=True))
 
 
 @router.delete(

@@ -13,7 +13,7 @@ from ..context import ContextDep
 from ..errors import own_errors
 from ..scopes import Scope, allow
 from .answers import IdempotentDep, json_answer
-from .shapes import NewWorktreeShape, RestoreShape, TrashedShape, WorktreeShape, WorktreesShape
+from .shapes import NewWorktreeShape, RestoreShape, TrashedWorktreeShape, WorktreeShape, WorktreesShape
 
 router = APIRouter(
     prefix="/api/repositories/{repo_id}/worktrees", tags=["worktrees"], responses=own_errors("remote_fault")
@@ -58,7 +58,7 @@ async def add(
     return json_answer(worktree_json(made), 201)
 
 
-@router.delete("/{name}", response_model=TrashedShape, dependencies=OPERATE)
+@router.delete("/{name}", response_model=TrashedWorktreeShape, dependencies=OPERATE)
 async def remove(repo_id: str, name: str, context: ContextDep, force: bool = False) -> Response:
     """Move a worktree to the trash. Without `force`, refuse if changes or commits would be lost."""
     return json_answer(trashed_json(await context.worktrees.remove(repo_id, name, force)))

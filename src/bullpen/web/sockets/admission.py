@@ -174,7 +174,10 @@ async def socket_tasks() -> AsyncIterator[asyncio.TaskGroup]:
 
 
 async def _check_secret(websocket: WebSocket) -> None:
-    """Require the second secret as the first message of a socket that a cookie has opened."""
+    """Require the second secret as the first message of a socket that a cookie has opened.
+
+    Raise Unauthorized without it.
+    """
     device = websocket.scope.get("device")
     if device is None:
         return

@@ -31,7 +31,10 @@ class SessionOrders:
         self._principal = principal
 
     async def take(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Execute a command; return the fields to add to its acknowledgement."""
+        """Execute a command; return the fields to add to its acknowledgement.
+
+        Raise Invalid for an unknown command.
+        """
         by = self._principal.name
         match message["type"]:
             case "prompt":
@@ -59,7 +62,7 @@ class SessionOrders:
         return {}
 
     async def _queue(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Execute a queue command; adding a message returns its id."""
+        """Execute a queue command, or raise Invalid for an unknown one; adding a message returns its id."""
         session = self._session
         if message.get("action") == "add":
             body = _validate(NewQueueItemShape, message)

@@ -57,7 +57,7 @@ class RelaySocket:
                 self._following.cancel()
 
     async def _handle(self, message: dict[str, Any], tasks: asyncio.TaskGroup) -> None:
-        """Execute one request of the client."""
+        """Execute one request of the client; raise Forbidden if its credential does not allow it."""
         request = relay.read_request(message)
         if (
             not isinstance(request, relay.ListAgents | relay.GetAgent)
@@ -84,14 +84,17 @@ class RelaySocket:
                 await self._terminate(session)
 
     async def _create(self, tasks: asyncio.TaskGroup) -> None:
-        """Create a quick session and follow it."""
+        """Create a quick session and follow it; raise Conflict if the socket has a session already."""
         self._require_no_session()
         order = NewSession(type="quick")
         session = await create_session(self._context.sessions, self._context.records, order)
         self._follow(session, 0, tasks)
 
     async def _attach(self, session_id: str, tasks: asyncio.TaskGroup) -> Session:
-        """Return the session with this id; follow it from now on if it is active."""
+        """Return the session with this id; follow it from now on if it is active.
+
+        Raise Conflict if it is active and the socket has another session.
+        """
         session = await self._context.sessions.get(session_id)
         if session is not self._session and session.snapshot.status is SessionStatus.ACTIVE:
             self._require_no_session()
@@ -116,7 +119,10 @@ class RelaySocket:
         self._following = tasks.create_task(following())
 
     async def _spawn(self, session: Session, request: relay.SpawnAgent) -> None:
-        """Start an agent in a role. A directory that is not allowed is recorded as its failure."""
+        """Start an agent in a role; raise Invalid without a workspace.
+
+        A directory that is not allowed is recorded as its failure.
+        """
         if not request.workspace.strip():
             raise Invalid("an agent needs a workspace")
         order = AddWorker(

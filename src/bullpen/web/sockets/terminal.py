@@ -112,7 +112,10 @@ class TerminalSocket:
         return True
 
     async def _handle(self, message: dict[str, Any]) -> None:
-        """Type input or an image, resize the window, or note how far the viewer has drawn."""
+        """Type input or an image, resize the window, or note how far the viewer has drawn.
+
+        Raise Invalid for any other message.
+        """
         match message["type"]:
             case "input":
                 await self._stream.wait_started()
@@ -158,7 +161,7 @@ def _input_bytes(message: dict[str, Any]) -> bytes:
 
 
 def _image_bytes(message: dict[str, Any]) -> bytes:
-    """Return the decoded image. Its type is found from the bytes, not from `mimeType`."""
+    """Return the decoded image, or raise Invalid. Its type is found from the bytes, not from `mimeType`."""
     data = message.get("data")
     if not isinstance(data, str):
         raise Invalid("an image needs data (base64)")

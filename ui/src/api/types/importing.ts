@@ -5,14 +5,17 @@ export interface Import {
 }
 
 export interface Imported {
-  taken: Taken[]
-  left: Left[]
+  taken: ImportedSession[]
+  left: SkippedEntry[]
 }
 
-export interface Left {
+export interface ImportedSession {
   id: string
-  reason: string
-  allowRoot?: string | null
+  sessionId: string
+  title: string
+  workers: number
+  before: boolean
+  notes: string[]
 }
 
 export interface SavedSessions {
@@ -20,11 +23,8 @@ export interface SavedSessions {
   sessions: unknown[]
 }
 
-export interface Taken {
+export interface SkippedEntry {
   id: string
-  sessionId: string
-  title: string
-  workers: number
-  before: boolean
-  notes: string[]
+  reason: string
+  allowRoot?: string | null
 }

@@ -8,7 +8,7 @@ export interface Inbox {
 
 export interface InboxItem {
   id: string
-  kind: 'permission' | 'question' | 'asking' | 'failed' | 'finished'
+  kind: 'permission' | 'question' | 'asking' | 'refused' | 'failed' | 'finished'
   sessionId: string
   sessionTitle: string
   repoId: string | null
@@ -21,7 +21,13 @@ export interface InboxItem {
   options: Option[]
   form: Record<string, unknown> | null
   url: string | null
+  refused: Refused | null
   createdAt: string
+}
+
+export interface Refused {
+  kind: 'host' | 'read' | 'write'
+  target: string
 }
 
 export interface Seen {

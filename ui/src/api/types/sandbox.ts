@@ -24,11 +24,22 @@ export interface NewGrant {
   repoId?: string | null
 }
 
+export interface RunSandbox {
+  level: 'open' | 'workspace' | 'sealed'
+  writable: string[]
+  protected: string[]
+  readable: string[]
+  hidden: string[]
+  hasNetwork: boolean
+  hosts: string[]
+}
+
 export interface Sandbox {
   mechanism: 'bubblewrap' | 'landlock' | 'none'
   levels: ('open' | 'workspace' | 'sealed')[]
   agents: 'open' | 'workspace' | 'sealed'
   terminals: 'open' | 'workspace' | 'sealed'
+  summary: string
   problem: string
   advice: string
   gaps: string[]

@@ -14,7 +14,7 @@ export interface Rebuild {
   sessionId?: string | null
 }
 
-export interface Rebuilt {
+export interface RebuildResult {
   sessions: number
   events: number
 }

@@ -13,7 +13,13 @@ export interface Moment {
   terminals: TerminalPlace[]
 }
 
-export interface TerminalLine {
+export interface TerminalPlace {
+  workerId: string
+  run: number
+  offset: number
+}
+
+export interface TerminalTimeline {
   workerId: string
   run: number
   start: number
@@ -22,18 +28,12 @@ export interface TerminalLine {
   sizes: unknown[][]
 }
 
-export interface TerminalPlace {
-  workerId: string
-  run: number
-  offset: number
-}
-
 export interface Timeline {
   begins: number
   ends: number
   head: number
   markers: Marker[]
   truncated: boolean
-  terminals: TerminalLine[]
+  terminals: TerminalTimeline[]
   moment: Moment | null
 }

@@ -18,7 +18,7 @@ export interface NewTokenAnswer {
   token: string
 }
 
-export interface Rotated {
+export interface RotatedToken {
   token: string
 }
 
@@ -52,4 +52,5 @@ export interface Token {
 
 export interface Tokens {
   tokens: Token[]
+  current: string | null
 }

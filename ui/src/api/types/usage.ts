@@ -8,7 +8,7 @@ export interface Cost {
 export interface Usage {
   by: 'day' | 'turn' | 'session' | 'repository' | 'agent'
   groups: UsageGroup[]
-  total: Used
+  total: UsageTotals
 }
 
 export interface UsageGroup {
@@ -27,7 +27,7 @@ export interface UsageGroup {
   since: string
 }
 
-export interface Used {
+export interface UsageTotals {
   turns: number
   inputTokens: number
   outputTokens: number

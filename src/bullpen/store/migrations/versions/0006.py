@@ -71,6 +71,7 @@ def downgrade() -> None:
 
 
 def _index(name: str, columns: list[str], where: sa.TextClause, unique: bool = False) -> None:
+    """Create an index of the search documents for which `where` is true."""
     op.create_index(
         name, "search_documents", columns, unique=unique, sqlite_where=where, postgresql_where=where
     )

@@ -1,4 +1,4 @@
-"""Tell whether the last row of a terminal is certainly blank, without emulating the terminal."""
+"""Bound the used rows of a terminal without an emulator, to tell whether the last row is certainly blank."""
 
 import re
 
