@@ -88,7 +88,7 @@ class QueueTitling:
                 directory = await asyncio.to_thread(os.path.realpath, empty_directory)
                 profile = sandbox.planner.plan(level, self._log.id, directory, env, definition)
                 inside = await sandboxed_command(profile, argv, env, directory)
-                async with self._services.children.limits.limited(profile, inside.argv) as within:
+                async with self._services.children.limits.limited(profile, inside.argv) as limited:
                     ended = await run_process(
                         limited,
                         env=inside.env,
