@@ -4,6 +4,7 @@ import asyncio
 import os
 import select
 import signal
+import time
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
@@ -180,7 +181,9 @@ def end_processes_of(home: Path) -> None:
     Their control groups, which the next server would remove, are removed too.
     """
     _end(processes_of(home))
-    ChildHandles(home).limits.sweep()
+    limits, deadline = ChildHandles(home).limits, time.monotonic() + 5
+    while not limits.sweep() and time.monotonic() < deadline:
+        time.sleep(0.01)  # processes in it are just ending
 
 
 def processes_of(home: Path) -> list[int]:

@@ -171,10 +171,11 @@ class ControlGroups:
         with self._lock:
             return group.remove()
 
-    def sweep(self) -> None:
-        """Remove all empty groups, which earlier servers have left."""
+    def sweep(self) -> bool:
+        """Remove all empty groups, which earlier servers have left; return whether none remains."""
         for top in _distinct(self._of.values()):
             _remove(Path(directory) for directory, _, _ in os.walk(top, topdown=False))
+        return not any(top.exists() for top in self._of.values())
 
     def _make_top(self) -> None:
         """Make the group that has those of the sessions."""

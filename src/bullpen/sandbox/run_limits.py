@@ -86,10 +86,9 @@ class RunLimits:
         """Have the group of a run removed that has ended."""
         self._ended.add(group)
 
-    def sweep(self) -> None:
-        """Remove the groups of runs that ended while no server ran."""
-        if self._groups is not None:
-            self._groups.sweep()
+    def sweep(self) -> bool:
+        """Remove the groups of runs that ended while no server ran; return whether no group remains."""
+        return self._groups is None or self._groups.sweep()
 
     def remove_ended(self) -> None:
         """Remove the groups of runs that have ended, as far as they are empty."""
