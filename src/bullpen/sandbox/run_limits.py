@@ -38,6 +38,11 @@ class RunLimits:
         self._groups = groups
         self._ended: set[RunGroup] = set()  # groups to remove
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether there are groups of ended runs to remove."""
+        return bool(self._ended)
+
     def describe(self) -> list[EnforcedLimit]:
         """Return each limit, and what enforces it."""
         kernel = f"cgroup v{self._groups.version}" if self._groups else "server"

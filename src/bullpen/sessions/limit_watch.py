@@ -31,6 +31,8 @@ class LimitWatch:
         while True:
             await asyncio.sleep(intervals().limit_check)
             runs = {session.id: children for session, children in limited_runs(self._sessions)}
+            if not runs and not self._limits.has_ended:
+                continue
             for child, excess in (await asyncio.to_thread(self._find, runs)).items():
                 await end_run(child, describe_excess(self._limits.values, excess))
 
