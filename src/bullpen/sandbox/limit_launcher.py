@@ -7,7 +7,6 @@ processes or nothing, the files of the group, `--` and the command.
 
 import os
 import sys
-from contextlib import suppress
 
 OOM_SCORE = 300  # of 1000: if the machine has no memory left, the kernel ends one of these processes first
 
@@ -19,12 +18,15 @@ def main() -> None:
     if most:
         import resource  # noqa: PLC0415 (with a control group it is not needed)
 
-        with suppress(OSError, ValueError):
-            hard = resource.getrlimit(resource.RLIMIT_NPROC)[1]
-            resource.setrlimit(resource.RLIMIT_NPROC, (int(most), hard))
+        hard = resource.getrlimit(resource.RLIMIT_NPROC)[1]
+        soft = int(most) if hard == resource.RLIM_INFINITY else min(int(most), hard)
+        resource.setrlimit(resource.RLIMIT_NPROC, (soft, hard))
     for path, value in (("/proc/self/oom_score_adj", str(OOM_SCORE)), *((file, "0") for file in files)):
-        with suppress(OSError), open(path, "w") as file:
-            file.write(value)
+        try:
+            with open(path, "w") as file:
+                file.write(value)
+        except OSError:  # without contextlib, whose import takes as long as the rest
+            continue
     with open("/proc/self/environ", "rb") as variables:  # without those that Python sets for itself
         pairs = [each.split(b"=", 1) for each in variables.read().split(b"\0") if b"=" in each]
     os.execvpe(argv[0], argv, dict(pairs))

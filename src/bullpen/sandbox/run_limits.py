@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import resource
 import sys
 import uuid
 from collections.abc import AsyncIterator, Sequence
@@ -70,7 +69,8 @@ class RunLimits:
         if not self._applies_to(profile):
             return list(argv)
         files = map(str, group.process_files) if group else ()
-        most = "" if group or not self.values.processes else str(self._rlimit())
+        # The kernel counts all processes of the user, so the present ones are added.
+        most = "" if group or not self.values.processes else str(self.values.processes + count_tasks())
         return [sys.executable, "-I", "-S", str(_LAUNCHER), most, *files, "--", *argv]
 
     @asynccontextmanager
@@ -104,9 +104,3 @@ class RunLimits:
     def _applies_to(self, profile: Profile) -> bool:
         """Return whether a run has limits that are enforced at its start."""
         return profile.level != "open" and bool(self.values.memory or self.values.processes)
-
-    def _rlimit(self) -> int:
-        """Return the limit for all processes of the user: those of the run and the present ones."""
-        hard = resource.getrlimit(resource.RLIMIT_NPROC)[1]
-        wanted = self.values.processes + count_tasks()
-        return wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
