@@ -18,22 +18,26 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from bullpen import config
+from bullpen.domain.limits import ResourceLimits
 from bullpen.git.changes import read_status
 from bullpen.git.command import CONFINEMENT
 from bullpen.git.diff import read_diff
 from bullpen.git.git_directories import GitDirectories
+from bullpen.sandbox.cgroups import ControlGroups
 from bullpen.sandbox.command import command_for
 from bullpen.sandbox.git_calls import GitSandbox
 from bullpen.sandbox.git_paths import git_paths
 from bullpen.sandbox.machine import machine_paths
 from bullpen.sandbox.mechanism import find_mechanism
 from bullpen.sandbox.profile import RunPaths, plan_profile
+from bullpen.sandbox.run_limits import RunLimits
 
 MAX_START_SECONDS = 0.025  # that the sandbox may add at the median
 ROUNDS, QUICK_ROUNDS = 60, 5
 FLOOD = "head -c 67108864 /dev/zero | tr '\\0' x | fold -w 80"
 QUICK_FLOOD = FLOOD.replace("67108864", "65536")
 READ_BYTES = 1 << 16
+LIMITS = ResourceLimits(memory=1 << 30, processes=1000)
 
 
 def main() -> int:
@@ -54,6 +58,7 @@ def main() -> int:
             name: [asyncio.run(time_git(read, workspace, sandbox)) for _ in range(rounds)]
             for name, read in (("status", read_status), ("diff", read_diff))
         }
+        sandbox.close()
     added = statistics.median(inside - outside for outside, inside in starts)
     outside, inside = (statistics.median(times) for times in zip(*starts, strict=True))
     ratio = statistics.median(direct / sandboxed for direct, sandboxed in floods)
@@ -84,9 +89,19 @@ class Sandbox:
         self._profile = plan_profile(
             "workspace", machine, RunPaths(workspace=self._workspace, git=git_paths(workspace))
         )
+        self._groups = ControlGroups.find(f"bullpen-bench-{os.getpid()}")
+        self._limits = RunLimits(LIMITS, self._groups)
 
     def command(self, argv: list[str]) -> list[str]:
-        return command_for(self._mechanism, self._profile, argv, self._workspace)
+        """Return the command in the sandbox, which first joins a new control group if there are any."""
+        group = self._groups.begin("bench", str(time.monotonic_ns()), LIMITS) if self._groups else None
+        inside = command_for(self._mechanism, self._profile, argv, self._workspace)
+        return self._limits.command(self._profile, inside, group)
+
+    def close(self) -> None:
+        """Remove the control groups."""
+        if self._groups:
+            self._groups.sweep()
 
 
 def start(argv: list[str]) -> float:

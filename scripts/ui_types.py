@@ -37,7 +37,7 @@ NOUNS = {
     "ports": "Port Ports",
     "prompts": "Cancel Image Prompt Prompted Source",
     "roots": "NewRoot Root Roots",
-    "sandbox": "Grant Grants NewGrant RunSandbox Sandbox",
+    "sandbox": "Grant Grants Limit NewGrant RunSandbox Sandbox",
     "questions": "AskedQuestion AskedQuestionState NewQuestion Question QuestionAnswer Questions",
     "queue": "Move NewQueueItem Queue QueueEdit QueueItem QueueSettings QueueSettingsEdit QueueOverrides",
     "repositories": "Branches NewRepository Repositories Repository RepositoryEdit",

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from .domain.errors import Invalid
+from .domain.limits import ResourceLimits
 from .domain.rules import Rule
 from .domain.sandbox import LEVELS, SandboxLevel
 from .setting_values import (
@@ -23,6 +24,7 @@ from .setting_values import (
     parse_paths,
     parse_patterns,
     parse_rules,
+    parse_size,
     parse_text,
     parse_web_address,
     parse_yes_or_no,
@@ -79,12 +81,22 @@ class Config:
     sandbox_toolchains: tuple[Path, ...]
     sandbox_caches: tuple[Path, ...]
     sandbox_hosts: tuple[str, ...]
+    sandbox_memory: int
+    sandbox_processes: int
+    sandbox_disk: int
     sources: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def token_file(self) -> Path:
         """The file with the owner's token."""
         return self.home / "token"
+
+    @property
+    def limits(self) -> ResourceLimits:
+        """What the sandboxed runs of a session may use."""
+        return ResourceLimits(
+            memory=self.sandbox_memory, processes=self.sandbox_processes, disk=self.sandbox_disk
+        )
 
     @property
     def scheme(self) -> str:
@@ -121,6 +133,11 @@ _CACHES = (
 def _default_caches(env: Mapping[str, str]) -> tuple[Path, ...]:
     """Return the caches of the usual tools."""
     return tuple(Path(_home(env)) / name for name in _CACHES)
+
+
+def _memory_of_machine() -> int:
+    """Return the size of the memory in bytes."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 HIDDEN = "(hidden)"
@@ -338,6 +355,27 @@ OPTIONS = (
         lambda _: (),
         parse_names,
         "hosts that sealed runs may reach; a name that begins with a dot includes all its subdomains",
+    ),
+    SettingDefinition(
+        "sandbox_memory",
+        "BULLPEN_SANDBOX_MEMORY",
+        lambda _: _memory_of_machine() * 3 // 4,
+        parse_size,
+        "memory that the sandboxed runs of a session may use, such as 12G; 0: no limit",
+    ),
+    SettingDefinition(
+        "sandbox_processes",
+        "BULLPEN_SANDBOX_PROCESSES",
+        lambda _: 4096,
+        parse_number(0, 1 << 22),
+        "processes and threads that the sandboxed runs of a session may have; 0: no limit",
+    ),
+    SettingDefinition(
+        "sandbox_disk",
+        "BULLPEN_SANDBOX_DISK",
+        lambda _: 50 << 30,
+        parse_size,
+        "disk space that a session with sandboxed runs may fill, such as 50G; 0: no limit",
     ),
 )
 

@@ -35,8 +35,10 @@ from .sandbox.roots import WorkspaceRoots
 from .server_path import SERVER_PATH
 from .sessions.agent_console import find_saved_sessions
 from .sessions.clones import RepositoryClones
+from .sessions.disk_watch import DiskWatch
 from .sessions.inbox import LiveInbox
 from .sessions.indexing import EventIndexer
+from .sessions.limit_watch import LimitWatch
 from .sessions.notifications import Notifications
 from .sessions.presence import ViewerPresence
 from .sessions.recorder import SessionRecorder
@@ -168,7 +170,7 @@ async def _open_context(
     lease = fence.Lease(heartbeat=intervals().database_heartbeat)
     async with (
         Database.open(config.database_url, owner=server, lease=lease) as database,
-        ChildHandles.open(config.home) as children,
+        ChildHandles.open(config.home, config.limits) as children,
         Screens.open(config.home / "screens") as screens,
         background_tasks() as tasks,
     ):
@@ -196,6 +198,8 @@ async def _open_context(
         inbox, presence, rules = LiveInbox(sessions), ViewerPresence(tasks), RuleSet(records, sessions)
         await rules.load()
         sessions.run_in_background(inbox.run, "inbox")
+        sessions.run_in_background(LimitWatch(sessions).run, "limits")
+        sessions.run_in_background(DiskWatch(sessions).run, "disk limit")
         sessions.run_in_background(EventIndexer(sessions).run, "search")
         sessions.run_in_background(TerminalIndexer(sessions).run, "search in terminals")
         sessions.run_in_background(Notifications(config, inbox, presence, tasks).run, "notifications")

@@ -137,6 +137,17 @@ def parse_amount(high: int) -> Callable[[Any], float]:
     return read
 
 
+_SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([KMGT]?)(?:i?B)?", re.IGNORECASE)
+
+
+def parse_size(value: Any) -> int:
+    """Parse a number of bytes, which may end with K, M, G or T for the powers of 1024."""
+    match = None if isinstance(value, bool) else _SIZE.fullmatch(str(value).strip())
+    if match is None:
+        raise ValueError("must be a size such as 512M or 16G")
+    return int(float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " "))
+
+
 def parse_one_of(*words: str) -> Callable[[Any], str]:
     """Return a parser that accepts one of these words."""
 

@@ -32,6 +32,18 @@ async def test_show_names_the_mechanism_and_what_each_agent_can_do(bullpen: Bull
     assert "network    yours\n" in shown
 
 
+async def test_show_and_doctor_name_the_limits_and_what_enforces_them(
+    bullpen: Bullpen, server: Server
+) -> None:
+    server.set(BULLPEN_SANDBOX_MEMORY="12G", BULLPEN_SANDBOX_PROCESSES="300", BULLPEN_SANDBOX_DISK="0")
+    await server.restart()
+    by = (await server.call("GET", "/api/sandbox"))["limits"][0]["enforcedBy"]
+    shown = (await bullpen("sandbox", "show")).out
+    assert f"memory: 12 GiB ({by})" in shown and "disk: none" in shown
+    checked = (await bullpen("doctor")).out
+    assert f"memory: 12 GiB ({by}), processes: 300 (" in checked
+
+
 async def test_ls_marks_an_agent_without_a_sandbox(bullpen: Bullpen, server: Server) -> None:
     await define_scripted(server)
     await SessionClient.begin(server, sandbox="open")

@@ -60,6 +60,7 @@ async def test_the_unit_lets_the_keeper_outlive_the_server(
     unit = (await bullpen_without_server("service", "install", "--print")).out
     assert lines_of(unit, "KillMode") == ["process"]
     assert lines_of(unit, "OOMPolicy") == ["continue"]
+    assert lines_of(unit, "DelegateSubgroup") == ["server"], "control groups are made beside this one"
     assert lines_of(unit, "Restart") == ["on-failure"]
     (command,) = lines_of(unit, "ExecStart")
     assert shlex.split(command) == [str(Path(sys.executable).parent / "bullpen"), "serve", "--no-open"]

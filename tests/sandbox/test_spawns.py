@@ -21,6 +21,7 @@ SANDBOXED = {
     "workers/terminal.py": "passes a ChildSpec, which has a profile",
     "sessions/worktree_setup.py": "the setup and cleanup commands",
     "sessions/titling.py": "the title command",
+    "sandbox/limit_launcher.py": "runs the sandbox of a run, which was wrapped before",
     "sandbox/landlock_launcher.py": "restricts itself before it runs the program",
     "sandbox/proxy_bridge.py": "inside the sandbox of a sealed run",
     "sandbox/probe_program.py": "inside the sandbox that is tried",
@@ -38,6 +39,7 @@ OWN = {
     "sandbox/mechanism.py": "tries whether bubblewrap works",
     "sandbox/probe_stage.py": "a process that the probes try to reach",
     "sandbox/probes.py": "the probes, at each level",
+    "sessions/disk_watch.py": "a script that reads the sizes of files",
     "sessions/notifiers.py": "the notification command of the owner's settings",
     "sessions/trash.py": "cp, to move a worktree to another disk",
 }

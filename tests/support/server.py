@@ -4,6 +4,7 @@ import asyncio
 import os
 import select
 import signal
+import time
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
@@ -14,6 +15,7 @@ import psutil
 import websockets
 from websockets.asyncio.client import ClientConnection, connect
 
+from bullpen.workers.children import ChildHandles
 from support.forks import Process, start_bullpen
 from support.internal_errors import find_internal_error
 from support.ports import free_port
@@ -174,8 +176,14 @@ class Server:
 
 
 def end_processes_of(home: Path) -> None:
-    """End the server and the keeper of a data directory, and the programs that the keeper still runs."""
+    """End the server and the keeper of a data directory, and the programs that the keeper still runs.
+
+    Their control groups, which the next server would remove, are removed too.
+    """
     _end(processes_of(home))
+    limits, deadline = ChildHandles(home).limits, time.monotonic() + 5
+    while not limits.sweep() and time.monotonic() < deadline:
+        time.sleep(0.01)  # processes in it are just ending
 
 
 def processes_of(home: Path) -> list[int]:

@@ -52,6 +52,8 @@ def run_checks() -> Iterator[Finding]:
     else:
         yield from _check_local_server(settings, found, running)
         answers = running and found.verdict is not CheckStatus.FAIL  # else the request would be repeated
+        if answers:
+            yield from with_client(server.check_limits)
         agents = with_client(server.fetch_agents) if answers else None
         yield from machine.check_agents(os.environ, agents)
 

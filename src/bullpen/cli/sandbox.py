@@ -13,7 +13,7 @@ from .find import find_repository, find_session
 from .output import print_json
 from .session_place import absolute
 from .table import TableColumn, print_table
-from .text import paint, short
+from .text import describe_limit, paint, short
 from .verb import json_option, with_client
 from .verb_group import VerbGroup
 
@@ -164,6 +164,7 @@ def _print_machine(machine: MachineSandbox) -> None:
         "gap": machine.gaps,
         "agents": [machine.agents],
         "terminals": [machine.terminals],
+        "limit": [describe_limit(each) for each in machine.limits],
     }
     _print_lines(lines)
 

@@ -12,6 +12,7 @@ NAME = "bullpen.service"
 
 # KillMode: any other mode would end the keeper with the server, and so every terminal and agent.
 # OOMPolicy: if the kernel kills one process for its memory use, the other processes go on.
+# Delegate: the server makes control groups for sandboxed runs, beside its own (since systemd 254).
 _UNIT = """[Unit]
 Description=Bullpen
 
@@ -21,6 +22,8 @@ ExecStart={command} serve --no-open
 RestartSec=1
 KillMode=process
 OOMPolicy=continue
+Delegate=memory pids cpu
+DelegateSubgroup=server
 
 [Install]
 WantedBy=default.target

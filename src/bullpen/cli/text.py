@@ -6,7 +6,8 @@ import unicodedata
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from ..client import Session, Worker
+from ..client import SandboxLimit, Session, Worker
+from ..domain.limits import format_size
 
 COLOURS = {"green": "32", "amber": "33", "red": "31", "blue": "34", "grey": "90", "bold": "1"}
 ID_LENGTH = 8
@@ -145,3 +146,11 @@ def _columns(char: str) -> int:
     if unicodedata.combining(char) or unicodedata.category(char) in ("Mn", "Me", "Cf"):
         return 0
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+
+
+def describe_limit(limit: SandboxLimit) -> str:
+    """Return a limit with its unit, and what enforces it."""
+    if not limit.value:
+        return f"{limit.name}: none"
+    value = str(limit.value) if limit.name == "processes" else format_size(limit.value)
+    return f"{limit.name}: {value} ({limit.enforced_by})"

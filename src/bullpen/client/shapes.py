@@ -372,6 +372,14 @@ class GrantedAccessList(ServerShape, frozen=True, kw_only=True):
     grants: list[GrantedAccess]
 
 
+class SandboxLimit(ServerShape, frozen=True, kw_only=True):
+    """What all sandboxed runs of a session may use together, 0 without a limit, and what enforces it."""
+
+    name: str
+    value: int
+    enforced_by: str = ""
+
+
 class RunSandboxAccess(ServerShape, frozen=True, kw_only=True):
     """What a run may read, write and reach; everything that is not listed is readable."""
 
@@ -395,3 +403,4 @@ class MachineSandbox(ServerShape, frozen=True, kw_only=True):
     problem: str = ""
     advice: str = ""
     gaps: list[str] = []
+    limits: list[SandboxLimit] = []

@@ -49,6 +49,7 @@ class SandboxPlanner:
         machine = self.machine_paths(env)
         run = RunPaths(
             workspace=workspace,
+            session=session_id,
             temporary=str(self.temporary_directory(session_id)),
             state=existing_paths(_state_of(definition, env)) if definition else (),
             programs=existing_paths(_programs_of(definition, env, machine)) if definition else (),

@@ -32,6 +32,7 @@ class Profile(Struct, frozen=True, kw_only=True):
     """What a run may read, write and reach. Paths without a mount are readable, and not writable."""
 
     level: SandboxLevel
+    session: str = ""  # whose limits apply
     workspace: str = ""
     mounts: tuple[Mount, ...] = ()
     has_network: bool = True
@@ -69,6 +70,7 @@ class RunPaths(Struct, frozen=True, kw_only=True):
     """The paths that matter to one run."""
 
     workspace: str
+    session: str = ""
     temporary: str | None = None  # shown as /tmp and /var/tmp
     state: tuple[str, ...] = ()  # of the agent: writable
     programs: tuple[str, ...] = ()  # where the agent is installed: readable
@@ -115,6 +117,7 @@ def plan_profile(
         mounts.append(Mount(PROXY_DIRECTORY, "read", proxy))
     return Profile(
         level=level,
+        session=run.session,
         workspace=run.workspace,
         mounts=_ordered(mounts),
         has_network=not sealed,

@@ -88,13 +88,14 @@ class QueueTitling:
                 directory = await asyncio.to_thread(os.path.realpath, empty_directory)
                 profile = sandbox.planner.plan(level, self._log.id, directory, env, definition)
                 inside = await sandboxed_command(profile, argv, env, directory)
-                ended = await run_process(
-                    inside.argv,
-                    env=inside.env,
-                    cwd=directory,
-                    timeout=TIMEOUT_SECONDS,
-                    limit=MAX_OUTPUT_BYTES,
-                )
+                async with self._services.children.limits.limited(profile, inside.argv) as limited:
+                    ended = await run_process(
+                        limited,
+                        env=inside.env,
+                        cwd=directory,
+                        timeout=TIMEOUT_SECONDS,
+                        limit=MAX_OUTPUT_BYTES,
+                    )
         except (TimeoutError, OSError, ValueError, Conflict) as error:
             reason = str(error) or "it took too long"
             log.info("an agent gave no title", session=self._log.id, reason=reason)

@@ -13,6 +13,7 @@ from ..sandbox.command import sandboxed_command
 from ..sandbox.copying import copy_file
 from ..sandbox.files import WorkspaceFiles
 from ..sandbox.profile import Profile
+from ..sandbox.run_limits import RunLimits
 
 COMMAND_TIMEOUT_SECONDS = 1800.0
 MAX_ERROR_OUTPUT_BYTES = 16 << 10  # of the end of the output
@@ -49,7 +50,13 @@ def _size(path: str) -> int:
 
 
 async def run_command(
-    kind: str, command: str, work_tree: Path, env: Mapping[str, str], output_file: Path, sandbox: Profile
+    kind: str,
+    command: str,
+    work_tree: Path,
+    env: Mapping[str, str],
+    output_file: Path,
+    sandbox: Profile,
+    limits: RunLimits,
 ) -> None:
     """Run the setup or cleanup command of a repository in its sandbox; write its output to `output_file`.
 
@@ -59,9 +66,10 @@ async def run_command(
     inside = await sandboxed_command(sandbox, ["/bin/sh", "-c", command], env, str(work_tree))
     argv = ["/bin/sh", "-c", _RUN_WITH_OUTPUT_FILE, str(output_file), *inside.argv]
     try:
-        ended = await run_process(
-            argv, env=inside.env, cwd=str(work_tree), timeout=COMMAND_TIMEOUT_SECONDS, limit=1024
-        )
+        async with limits.limited(sandbox, argv) as limited:
+            ended = await run_process(
+                limited, env=inside.env, cwd=str(work_tree), timeout=COMMAND_TIMEOUT_SECONDS, limit=1024
+            )
         how = f"ended with code {ended.code}"
     except TimeoutError:
         ended, how = None, f"did not end within {COMMAND_TIMEOUT_SECONDS:g} s"

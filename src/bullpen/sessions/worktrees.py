@@ -340,7 +340,8 @@ class RepositoryWorktrees:
             sandbox = self._sessions.services.sandbox
             level = sandbox.repository_level(repository.id)
             profile = sandbox.planner.plan(level, repository.id, str(_real_path(path)), environment)
-            await run_command(kind, command, path, environment, record, profile)
+            limits = self._sessions.services.children.limits
+            await run_command(kind, command, path, environment, record, profile, limits)
 
     def _report_progress(self, repo_id: str, name: str, line: str) -> None:
         """Show a line as the progress of a worktree that is being created."""

@@ -144,7 +144,7 @@ class AcpAgent:
         def decide(change: ConversationChange) -> Change:
             reader.close_text(change)
             was_idle = change.worker.state is WorkerState.ACTIVE and change.conversation.turn is None
-            if ended.code == 0 and was_idle:
+            if ended.code == 0 and was_idle and ended.excess is None:
                 change.end_run(WorkerExited(exit_code=0))
             else:
                 change.fail_run(plan_restart(change.worker, _failure(ended, tail), self._services.agents))
@@ -196,6 +196,8 @@ class AcpAgent:
 
 def _failure(ended: ChildEnd, stderr: str | None) -> WorkerFailed:
     """Return the failure of a process: its exit code or signal, and the last line of its stderr."""
+    if ended.excess is not None:
+        return WorkerFailed(error=ended.excess, exit_code=ended.code, signal=ended.signal, stderr=stderr)
     if ended.lost:
         error = "keeper lost"
     elif ended.signal is not None:

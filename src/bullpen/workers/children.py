@@ -18,14 +18,18 @@ import structlog
 
 from ..domain.errors import BullpenError, Conflict, RemoteFault, Unavailable
 from ..domain.failures import FAILURES, explain
+from ..domain.limits import NO_LIMITS, ResourceLimits, describe_excess, find_offenders
 from ..domain.snapshot import Worker
 from ..intervals import intervals
 from ..keeper.client import ChildKey, ExitRecord, Keeper, KeeperFault, KeeperLost, Keepers
 from ..keeper.marker import find_marked, marker
 from ..log.recording import Recording
+from ..sandbox.cgroups import ControlGroups, RunGroup
 from ..sandbox.command import sandboxed_command
+from ..sandbox.process_tree import end_tree
 from ..sandbox.processes import signal_program
 from ..sandbox.profile import Profile
+from ..sandbox.run_limits import RunLimits
 
 log = structlog.get_logger()
 T = TypeVar("T")
@@ -38,11 +42,15 @@ _MAX_SEARCHES = 3  # for processes that a child left behind
 
 
 class ChildEnd(NamedTuple):
-    """How a child ended. `lost` means that its keeper died, so the exit status is unknown."""
+    """How a child ended. `lost` means that its keeper died, so the exit status is unknown.
+
+    `excess` is the reason if the child was ended because it used too much.
+    """
 
     code: int | None
     signal: str | None
     lost: bool = False
+    excess: str | None = None
 
 
 class ChildSpec(NamedTuple):
@@ -67,6 +75,8 @@ class ChildHandle:
         self.replies_written = 0  # replies of the screen that were typed before this server adopted it
         self.recording = recording
         self.ended: asyncio.Future[ChildEnd] = asyncio.get_running_loop().create_future()
+        self.group: RunGroup | None = None  # its control group
+        self.excess: str | None = None  # why it is being ended
         self._home_id = home_id
         self._keeper = keeper
 
@@ -133,6 +143,19 @@ class ChildHandle:
         finally:
             self.recording.unwatch(self._consume_all)
 
+    async def end_for_excess(self, reason: str) -> None:
+        """Kill the child and everything it started, because it uses too much."""
+        self.excess = reason
+        await asyncio.to_thread(self._kill_all)
+
+    def _kill_all(self) -> None:
+        """Kill all processes of the child."""
+        end_tree(self.pid)
+        if self.group is not None:
+            self.group.end()
+        else:
+            end_marked(self._home_id, [(self.worker_id, self.run)])
+
     async def _terminate_or_kill(self, timeout: float) -> ChildEnd:
         """Ask the child to end, kill it after the timeout, and end its descendants."""
         for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGCONT):
@@ -184,25 +207,28 @@ class ChildHandle:
 class ChildHandles:
     """The children of all keepers of this data directory, by worker and run."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, limits: ResourceLimits = NO_LIMITS) -> None:
         self._home = home
         self.home_id = hashlib.sha256(os.fsencode(home.resolve())).hexdigest()[:16]
+        self.limits = RunLimits(limits, ControlGroups.find(group_name(self.home_id)))
         self._children: dict[ChildKey, ChildHandle] = {}
         self._keepers: Keepers
 
     @classmethod
     @asynccontextmanager
-    async def open(cls, home: Path) -> AsyncIterator["ChildHandles"]:
+    async def open(cls, home: Path, limits: ResourceLimits = NO_LIMITS) -> AsyncIterator["ChildHandles"]:
         """Connect to the keepers and adopt their children; those that ended meanwhile have `ended` set."""
-        self = cls(home)
+        self = cls(home, limits)
         async with Keepers.open(home, self._on_output, self._on_exit, self._on_lost) as keepers:
             self._keepers = keepers
             for key, status in keepers.children.items():
                 child = self._add(key, keepers.keeper_of(*key), Recording(self.spool(*key)))
                 child.pid, child.replies_written = status.pid, status.writers.get(SCREEN_WRITER, 0)
                 child.lines_written = status.writers.get(ACP_WRITER, 0)
+                child.group = self.limits.find(_run_name(*key))
                 if status.exit is not None:
                     self._on_exit(status.exit)
+            self.limits.sweep()
             yield self
 
     async def warm_up(self) -> None:
@@ -239,16 +265,19 @@ class ChildHandles:
         command = await sandboxed_command(spec.sandbox, spec.argv, spec.env, spec.cwd)
         for earlier in self._earlier_runs(worker_id, run):
             await self.end_and_forget(earlier)
+        group = await self.limits.begin(spec.sandbox, _run_name(worker_id, run))
+        argv = self.limits.command(spec.sandbox, command.argv, group)
         keeper = await _translate_errors(self._keepers.accepting_keeper())
         # Added before it runs: its first output and its exit may arrive together with its pid.
         child = self._add((worker_id, run), keeper, recording)
+        child.group = group
         try:
             spawned = await _translate_errors(
                 keeper.spawn(
                     worker_id,
                     run,
                     nonce=f"{worker_id}.{run}",
-                    argv=command.argv,
+                    argv=argv,
                     env=command.env,
                     cwd=spec.cwd,
                     tty=spec.tty,
@@ -271,6 +300,8 @@ class ChildHandles:
         """Drop the handle of a child that has ended, and close its recording. The keeper is not told."""
         self._children.pop((child.worker_id, child.run), None)
         child.recording.close()
+        if child.group is not None:
+            self.limits.forget(child.group)
 
     async def end_and_forget(self, child: ChildHandle) -> None:
         """End a child that no worker needs, for example one whose server died, and forget it."""
@@ -305,7 +336,15 @@ class ChildHandles:
         child = self._children.get(key)
         if child is not None:
             child.recording.grow(exited.ends.get("out", 0))
-        self._set_ended(key, ChildEnd(exited.code, _signal_name(exited.signal)))
+            excess = self._find_excess(child)
+            self._set_ended(key, ChildEnd(exited.code, _signal_name(exited.signal), excess=excess))
+
+    def _find_excess(self, child: ChildHandle) -> str | None:
+        """Return why a child was ended that used too much: the kernel may be faster than the server."""
+        if child.excess is not None or child.group is None:
+            return child.excess
+        found = find_offenders(self.limits.values, {child: child.group.usage()})
+        return describe_excess(self.limits.values, found[child]) if child in found else None
 
     def _on_lost(self, keys: list[ChildKey]) -> None:
         """End the processes of children whose keeper has died, and mark the children as lost."""
@@ -353,7 +392,17 @@ def program_end(ended: ChildEnd, worker: Worker) -> ChildEnd:
     is_signal = ended.code is not None and _SIGNAL_BASE < ended.code <= _SIGNAL_BASE + signal.SIGRTMAX
     if worker.sandbox in (None, "open") or not is_signal:
         return ended
-    return ChildEnd(None, _signal_name((ended.code or 0) - _SIGNAL_BASE))
+    return ended._replace(code=None, signal=_signal_name((ended.code or 0) - _SIGNAL_BASE))
+
+
+def group_name(home_id: str) -> str:
+    """Return the name of the control group of a data directory."""
+    return f"bullpen-{home_id}"
+
+
+def _run_name(worker_id: str, run: int) -> str:
+    """Return the name of the control group of a run."""
+    return f"{worker_id}.{run}"
 
 
 def _ignore_result(request: asyncio.Future[T]) -> None:

@@ -131,7 +131,7 @@ class PtyAgent(TerminalWorker):
 
     def _end_fact(self, ended: ChildEnd) -> Fact:
         """Return a failure if the agent ended with an error or by a signal."""
-        if ended.lost or (ended.code == 0 and ended.signal is None):
+        if ended.lost or ended.excess is not None or (ended.code == 0 and ended.signal is None):
             return super()._end_fact(ended)
         how = f"was ended by signal {ended.signal}" if ended.signal else f"crashed (exit code {ended.code})"
         error = f"it {how}; its terminal shows why"

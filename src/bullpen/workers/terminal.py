@@ -200,6 +200,8 @@ class TerminalWorker:
 
     def _end_fact(self, ended: ChildEnd) -> Fact:
         """Return the fact that records how the program ended."""
+        if ended.excess is not None:
+            return WorkerFailed(error=ended.excess, exit_code=ended.code, signal=ended.signal)
         if ended.lost:
             return WorkerFailed(error="keeper lost")
         return WorkerExited(exit_code=ended.code, signal=ended.signal)

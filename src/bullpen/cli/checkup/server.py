@@ -7,6 +7,7 @@ from ... import __version__
 from ...client import Agent, Client, ServerNotRunning
 from ...config import Config
 from ...domain.errors import BullpenError, Unauthorized
+from ..text import describe_limit
 from .finding import Finding, fail, ok, warn
 
 
@@ -54,6 +55,15 @@ async def _check_answers(client: Client, status: str, version: str) -> Finding:
         advice = "restart it; terminals and agents go on"
         return warn("server", f"{version} runs, {__version__} is installed", advice)
     return ok("server", f"{version}, answers")
+
+
+async def check_limits(client: Client) -> list[Finding]:
+    """Report the limits of sandboxed runs; nothing if the server refuses to list them or is older."""
+    try:
+        limits = (await client.sandbox()).limits
+    except BullpenError:
+        return []
+    return [ok("limits", ", ".join(map(describe_limit, limits)))] if limits else []
 
 
 async def fetch_agents(client: Client) -> list[Agent] | None:

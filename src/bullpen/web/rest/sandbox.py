@@ -3,6 +3,7 @@
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends
+from msgspec.structs import asdict
 from pydantic import Field
 from starlette.responses import Response
 
@@ -22,6 +23,14 @@ router = APIRouter(prefix="/api/sandbox", tags=["sandbox"])
 ADMIN = [Depends(allow(Scope.ADMIN))]
 
 
+class LimitShape(Shape):
+    """A limit of what the sandboxed runs of a session may use, 0 for none, and what enforces it."""
+
+    name: Literal["memory", "processes", "disk"]
+    value: int
+    enforced_by: str
+
+
 class SandboxShape(Shape):
     """What runs the sandbox on this machine; `levels` are those it can enforce."""
 
@@ -33,6 +42,7 @@ class SandboxShape(Shape):
     problem: str
     advice: str
     gaps: list[str]
+    limits: list[LimitShape]
 
 
 class RunSandboxShape(Shape):
@@ -69,7 +79,7 @@ class NewGrantShape(Shape):
 
 @router.get("", response_model=SandboxShape, dependencies=[Depends(allow(Scope.VIEW))])
 async def show(context: ContextDep) -> Response:
-    """Return the sandbox of this machine, and what it does not protect."""
+    """Return the sandbox of this machine, what it does not protect, and the limits of sandboxed runs."""
     found = await MECHANISMS.find()
     count = {"bubblewrap": len(LEVELS), "landlock": len(LEVELS) - 1, "none": 1}[found.name]
     agents = context.config.sandbox or DEFAULT_LEVEL
@@ -82,6 +92,7 @@ async def show(context: ContextDep) -> Response:
         problem=found.problem,
         advice=found.advice,
         gaps=list(found.gaps),
+        limits=[LimitShape(**asdict(each)) for each in context.sessions.services.children.limits.describe()],
     )
     return json_answer(answer.model_dump(by_alias=True))
 

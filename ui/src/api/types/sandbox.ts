@@ -12,6 +12,12 @@ export interface Grants {
   grants: Grant[]
 }
 
+export interface Limit {
+  name: 'memory' | 'processes' | 'disk'
+  value: number
+  enforcedBy: string
+}
+
 export interface NewGrant {
   kind: 'host' | 'read' | 'write'
   target: string
@@ -37,4 +43,5 @@ export interface Sandbox {
   problem: string
   advice: string
   gaps: string[]
+  limits: Limit[]
 }
