@@ -52,7 +52,7 @@ class ExampleServer:
         self.document = await self._worker(self.asking, type="markdown", filePath="docs/cache.md")
         self.terminal = await self._worker(self.asking, type="terminal", name="Shell")
         self.web = await self._web(self.done)
-        await self._allow("host", "pypi.org", atlas)
+        await self._allow("host", "packages.example.org", atlas)
         await self._allow("read", str(self.workspace / "elevations"), None)
 
     async def _allow(self, kind: str, target: str, repository_id: str | None) -> None:

@@ -67,7 +67,7 @@ async def test_pip_installs_a_wheel_into_a_virtual_environment(agent: WorkingAge
     with package_registry() as registry:
         output = await agent.run(f"""
             python3 -m venv venv
-            venv/bin/pip install --quiet --isolated --index-url {registry}/simple {NAME}
+            venv/bin/pip install --quiet --isolated -i {registry}/simple {NAME}
             venv/bin/{NAME}""")
     assert output.endswith("hello from the wheel\n")
 

@@ -61,11 +61,11 @@ def npm_project(registry: str) -> dict[str, str]:
     digest = base64.b64encode(hashlib.sha512(tarball()).digest()).decode()
     package = {
         "version": VERSION,
-        "resolved": f"{registry}/{TARBALL}",
         "integrity": f"sha512-{digest}",
         "hasInstallScript": True,
         "bin": {NAME: "main.js"},
     }
+    package["resolved"] = f"{registry}/{TARBALL}"
     lock = {
         "name": "project",
         "version": "1.0.0",

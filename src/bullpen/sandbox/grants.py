@@ -47,7 +47,7 @@ class SandboxGrants:
     def mounts(self, repo_id: str | None) -> tuple[Mount, ...]:
         """Return the paths that sandboxed runs of a repository may read or write, as far as they exist."""
         paths = ((each.target, each.kind) for each in self._of(repo_id) if each.kind != "host")
-        return tuple(Mount(path, kind) for path, kind in paths if _is_as_granted(path))
+        return tuple(Mount(path, kind) for path, kind in paths if os.path.exists(path) and _has_no_link(path))
 
     def covers(self, kind: GrantKind, target: str, repo_id: str | None) -> bool:
         """Return whether grants allow a host (`name` or `name:port`), or the access to a real path."""
@@ -61,7 +61,7 @@ class SandboxGrants:
         kinds = ("write",) if kind == "write" else ("read", "write")
         granted = (each.target for each in self._of(repo_id) if each.kind in kinds)
         found = (path for path in granted if PurePosixPath(target).is_relative_to(path))
-        return next(filter(_is_as_granted, found), None)
+        return next(filter(_has_no_link, found), None)
 
     async def add(self, kind: GrantKind, target: str, repo_id: str | None) -> SandboxGrant:
         """Add a grant, or return the one that exists. Raise Forbidden for what belongs to Bullpen.
@@ -105,6 +105,6 @@ class SandboxGrants:
         return [each for each in self._all if each.repo_id in (None, repo_id)]
 
 
-def _is_as_granted(path: str) -> bool:
-    """Return whether a granted path exists, and neither it nor a directory above was replaced by a link."""
-    return os.path.exists(path) and os.path.realpath(path) == path
+def _has_no_link(path: str) -> bool:
+    """Return whether neither a granted path nor a directory above it was replaced by a link."""
+    return os.path.realpath(path) == path

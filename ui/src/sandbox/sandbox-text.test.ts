@@ -19,7 +19,7 @@ test('a session is unprotected while it has an agent without a sandbox; a termin
 
 test('the network of a run is yours, some hosts, or none', () => {
   expect(networkText({ hasNetwork: true, hosts: [] })).toBe('Yours, with all programs of this machine')
-  expect(networkText({ hasNetwork: false, hosts: ['pypi.org', '.example.org'] })).toBe('Only pypi.org, .example.org')
+  expect(networkText({ hasNetwork: false, hosts: ['packages.example.org', '.example.org'] })).toBe('Only packages.example.org, .example.org')
   expect(networkText({ hasNetwork: false, hosts: [] })).toBe('None')
 })
 
@@ -32,7 +32,7 @@ test('a limit has a unit, and 0 is no limit', () => {
 })
 
 test('a button says what it allows, and where', () => {
-  expect(allowText({ kind: 'host', target: 'pypi.org' }, 'shop')).toBe('Allow pypi.org for shop')
+  expect(allowText({ kind: 'host', target: 'packages.example.org' }, 'shop')).toBe('Allow packages.example.org for shop')
   expect(allowText({ kind: 'read', target: '/srv/a' }, undefined)).toBe('Allow reading in all sessions')
   expect(allowText({ kind: 'write', target: '/srv/a' }, 'shop')).toBe('Allow writing for shop')
 })
