@@ -110,7 +110,7 @@ class Views:
         await page.get_by_role("button", name="Show all").wait_for()
 
     async def details(self, page: Page) -> None:
-        await self.chat(page)
+        await self.answer(page)
         if await page.get_by_role("button", name="Show the panel").count():
             await page.keyboard.press("Control+Shift+B")
         await page.get_by_role("tablist", name="Panels").get_by_role("tab", name="Details").click()

@@ -18,7 +18,7 @@ test('a session is unprotected while it has an agent without a sandbox; a termin
 })
 
 test('the network of a run is yours, some hosts, or none', () => {
-  expect(networkText({ hasNetwork: true, hosts: [] })).toBe('Yours, with all programs of this machine')
+  expect(networkText({ hasNetwork: true, hosts: [] })).toBe('Yours, with all ports of this machine')
   expect(networkText({ hasNetwork: false, hosts: ['packages.example.org', '.example.org'] })).toBe('Only packages.example.org, .example.org')
   expect(networkText({ hasNetwork: false, hosts: [] })).toBe('None')
 })

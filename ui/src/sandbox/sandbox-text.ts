@@ -29,7 +29,7 @@ export function isUnprotected({ workers }: Pick<Session, 'workers'>): boolean {
 
 /** Return how the network of a run can be used. */
 export function networkText({ hasNetwork, hosts }: Pick<RunSandbox, 'hasNetwork' | 'hosts'>): string {
-  if (hasNetwork) return 'Yours, with all programs of this machine'
+  if (hasNetwork) return 'Yours, with all ports of this machine'
   return hosts.length ? `Only ${hosts.join(', ')}` : 'None'
 }
 

@@ -1,12 +1,13 @@
 """`/api/sessions`: create, list, read, change, end and delete sessions."""
 
+from contextlib import suppress
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response
 
 from ...domain.attention import Need
-from ...domain.errors import BullpenError, Invalid
+from ...domain.errors import BullpenError, Conflict, Invalid
 from ...domain.snapshot import Snapshot
 from ...domain.states import SessionStatus
 from ...git.refs import MAIN
@@ -137,7 +138,7 @@ async def edit(session_id: str, body: SessionEditShape, context: ContextDep) -> 
 async def cancel(session_id: str, context: ContextDep, purge: bool = False) -> Response:
     """Cancel a session. With `purge`, also delete its events and recordings."""
     session = await context.sessions.get(session_id)
-    if session.snapshot.status is SessionStatus.ACTIVE:
+    with suppress(Conflict):  # it has ended
         await session.end(SessionStatus.CANCELLED, "cancelled")
     if purge:
         await context.sessions.purge(session_id)
