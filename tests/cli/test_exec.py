@@ -88,6 +88,27 @@ async def test_ctrl_c_ends_the_command_of_exec_and_again_if_it_goes_on(
     assert (ended, (await workers(server, session))[0][1]) == (code, state)
 
 
+async def test_exec_goes_on_when_the_server_is_killed_and_started_again(
+    bullpen: Bullpen, server: Server, workspace: Path
+) -> None:
+    await server.new_session(title="job")
+    script = "echo begun; while [ ! -e go ]; do sleep 0.05; done; echo ended; exit 3"
+    with TemporaryFile() as given, TemporaryFile() as out, TemporaryFile() as err:
+        process = start_bullpen(("exec", "job", "--", "sh", "-c", script), bullpen.env, (given, out, err))
+        try:
+            async with asyncio.timeout(60):
+                while out.seek(0) or b"begun" not in out.read():
+                    await asyncio.sleep(0.02)
+                await server.restart()
+                (workspace / "go").touch()
+                while (code := process.poll()) is None:
+                    await asyncio.sleep(0.02)
+        finally:
+            process.kill()
+        out.seek(0)
+        assert (code, out.read()) == (3, b"begun\nended\n")
+
+
 async def test_exec_leaves_the_terminal_of_the_user_as_it_was(server: Server, tmux: Tmux) -> None:
     await server.new_session(title="job")
     await tmux.enter("echo before")

@@ -261,6 +261,7 @@ async def test_every_command_of_the_readme_does_what_it_says(
         "TERM": "xterm-256color",
         "PS1": PROMPT,
         "BULLPEN_PORT": str(free_port()),
+        "BULLPEN_KEEPER_PATIENCE": "1",  # seconds; a user does not wait until the keeper ends
         "PIP_CACHE_DIR": str(Path.home() / ".cache" / "pip"),
         "npm_config_cache": str(Path.home() / ".npm"),
     }

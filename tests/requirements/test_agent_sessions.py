@@ -119,12 +119,14 @@ async def test_r20_sessions_are_listed_newest_first_without_messages_twenty_on_a
 
 
 async def test_r21_the_list_is_filtered_by_repository(talk: SessionClient, repo: dict[str, Any]) -> None:
+    await talk.server.new_session(type="quick")  # has no repository
     listed = await talk.server.call("GET", f"/api/sessions?repoId={repo['id']}", 200)
     assert talk.id in [each["id"] for each in listed["sessions"]]
     assert {each["repoId"] for each in listed["sessions"]} == {repo["id"]}
 
 
 async def test_r22_the_list_is_filtered_by_several_statuses(shared: Server) -> None:
+    await shared.new_session()  # is active
     for ending in ("complete", None):
         path = f"/api/sessions/{(await shared.new_session())['id']}"
         await (shared.call("POST", f"{path}/complete") if ending else shared.call("DELETE", path))

@@ -38,7 +38,7 @@ async def test_r45_each_type_of_event_is_recorded(talk: SessionClient, repo: dic
     (Path(repo["path"]) / "seen.txt").write_text("x")
     files = "[[read seen.txt]] [[write path=made.txt content=y]]"
     await talk.run_turn(f"[[thought hm]] [[chunk hello]] [[plan one]] [[tool]] {files}")
-    await talk.prompt("[[permission]] [[read /etc/hostname]]")
+    await talk.prompt(f"[[permission]] [[read {talk.server.home}/token]]")  # is refused, which is an error
     permission = await talk.open_permission()
     path = f"{talk.path}/permissions/{permission['id']}"
     await talk.server.call("POST", path, 204, json={"optionId": "yes"})

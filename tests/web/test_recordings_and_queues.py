@@ -125,12 +125,12 @@ async def test_every_required_type_of_event_is_recorded(conversation: SessionCli
     (directory / "seen.txt").write_text("x")
     steps = "[[thought hm]] [[chunk hello]] [[plan one]] [[tool]] [[read every_type/seen.txt]]"
     await conversation.run_turn(f"{steps} [[write path=every_type/made.txt content=y]]")
-    await conversation.prompt("[[permission]] [[read /etc/hostname]]")
+    await conversation.prompt(f"[[permission]] [[read {conversation.server.home}/token]]")
     permission = await conversation.open_permission()
     path = f"{conversation.path}/permissions/{permission['id']}"
     await conversation.server.call("POST", path, 204, json={"optionId": "yes"})
     refused = await conversation.wait_for_event("error")
-    assert "/etc/hostname" in refused["data"]["message"]
+    assert "the agent was refused a file" in refused["data"]["message"]
     await complete(conversation)
     recorded_events = lines(await finished_recording(conversation))
     assert REQUIRED_TYPES - {line["type"] for line in recorded_events} == set()
