@@ -53,8 +53,12 @@ class SandboxedRuns:
         profile, argv = self.profile(level), ["bash", "-c", script]
         if level != "open":
             argv = command_for(self.mechanism, profile, argv, str(self.workspace))
+        return self.execute(argv)
+
+    def execute(self, command: list[str]) -> subprocess.CompletedProcess[str]:
+        """Run a command in the workspace, as it is."""
         return subprocess.run(
-            argv,
+            command,
             cwd=self.workspace,
             env=self.env,
             stdin=subprocess.DEVNULL,

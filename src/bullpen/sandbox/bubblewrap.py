@@ -1,7 +1,9 @@
 """Build the command line of bubblewrap from a profile."""
 
 import os
-from collections.abc import Sequence
+import shlex
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from msgspec import Struct
 
@@ -15,6 +17,7 @@ _GROUP_SIGNALS = "HUP,INT,QUIT,TERM"
 _KERNEL_SETTINGS = tuple(f"/proc/{name}" for name in ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi"))
 # Git needs no other devices and nothing about processes; each mount takes time. It names files by urandom.
 _DEVICES_OF_GIT = ("/dev/null", "/dev/urandom")
+_REPLACED = "echo 'bullpen: the workspace was changed while this program started' >&2; exit 126"
 _OPTIONS = {"masked": "--ro-bind", "read": "--ro-bind", "write": "--bind"}
 
 
@@ -22,16 +25,26 @@ MAX_SCRATCH_BYTES = 256 << 20  # of each directory that is empty at first; it ta
 
 
 class BubblewrapPrograms(Struct, frozen=True):
-    """The paths of bwrap, and of env from coreutils 8.31 or newer."""
+    """The paths of bwrap, of env from coreutils 8.31 or newer, and of stat."""
 
     bwrap: str
     env: str
+    stat: str
 
 
 def bubblewrap_command(
-    programs: BubblewrapPrograms, profile: Profile, argv: Sequence[str], cwd: str
+    programs: BubblewrapPrograms,
+    profile: Profile,
+    argv: Sequence[str],
+    cwd: str,
+    inodes: Mapping[str, str] = MappingProxyType({}),
+    variables: Mapping[str, str] = MappingProxyType({}),
 ) -> list[str]:
-    """Return the command that runs `argv` in the sandbox. It exits with 128 + n if signal n ended `argv`."""
+    """Return the command that runs `argv` in the sandbox. It exits with 128 + n if signal n ended `argv`.
+
+    It exits with 126 if one of the paths in `inodes` has another inode in the sandbox: bubblewrap follows
+    links, and another run may have made one meanwhile. `variables` have no effect on this check.
+    """
     env = programs.env
     return [
         env,
@@ -41,10 +54,22 @@ def bubblewrap_command(
         "--chdir",
         cwd,
         "--",
+        *_check_inodes(programs.stat, inodes),
         env,
         f"--default-signal={_GROUP_SIGNALS}",
+        *(f"{name}={value}" for name, value in variables.items()),
         *argv,
     ]
+
+
+def _check_inodes(stat: str, inodes: Mapping[str, str]) -> list[str]:
+    """Return the command prefix that ends unless each path has its device and inode."""
+    if not inodes:
+        return []
+    found = f'"$({stat} -c %d:%i -- {shlex.join(inodes)})"'
+    expected = shlex.quote("\n".join(inodes.values()))
+    script = f'[ {found} = {expected} ] || {{ {_REPLACED}; }}; exec "$@"'
+    return ["/bin/sh", "-c", script, "sh"]
 
 
 def confined_git_command(bwrap: str, profile: Profile, argv: Sequence[str]) -> list[str]:

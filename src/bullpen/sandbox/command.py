@@ -4,9 +4,11 @@ import asyncio
 import errno
 import os
 import shutil
+import stat
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -15,6 +17,7 @@ from .. import clock
 from ..domain.errors import Conflict
 from ..server_path import SERVER_PATH
 from .bubblewrap import bubblewrap_command
+from .files import walk_beneath
 from .landlock import landlock_command
 from .mechanism import Mechanism, find_mechanism
 from .profile import PROXY_DIRECTORY, PROXY_PORT, Profile
@@ -73,33 +76,62 @@ async def sandboxed_command(
         return SandboxedCommand(list(argv), dict(env))
     mechanism = await MECHANISMS.find()
     _require_program(argv[0], env, cwd)
-    inside = [(name, value) for name, value in env.items() if _is_of_loader(name)]
-    profile = replace(profile, variables=(*inside, *profile.variables))
-    outside = {name: value for name, value in env.items() if not _is_of_loader(name)}
-    return SandboxedCommand(command_for(mechanism, profile, argv, cwd), outside)
+    inside = {name: value for name, value in env.items() if _is_of_loader(name)}
+    outside = {name: value for name, value in env.items() if name not in inside}
+    return SandboxedCommand(command_for(mechanism, profile, argv, cwd, inside), outside)
 
 
 def _is_of_loader(name: str) -> bool:
-    """Return whether the C library ignores a variable in a program with the rights of another user."""
-    return name.startswith(("LD_", "MALLOC_")) or name in _OF_C_LIBRARY
+    """Return whether a variable can make the C library or a shell run code."""
+    return name.startswith(("LD_", "MALLOC_", "BASH_FUNC_")) or name in _OF_C_LIBRARY
 
 
-def command_for(mechanism: Mechanism, profile: Profile, argv: Sequence[str], cwd: str) -> list[str]:
-    """Return the command that runs `argv` by this mechanism, or raise Conflict."""
+def command_for(
+    mechanism: Mechanism,
+    profile: Profile,
+    argv: Sequence[str],
+    cwd: str,
+    variables: Mapping[str, str] = MappingProxyType({}),
+) -> list[str]:
+    """Return the command that runs `argv` by this mechanism, with more variables, or raise Conflict."""
     if profile.proxy is not None:
         relay = [str(_BRIDGE), f"{PROXY_DIRECTORY}/{SOCKET_NAME}", str(PROXY_PORT)]
         argv = [sys.executable, "-I", "-S", *relay, "--", *argv]
     match mechanism.name:
         case "bubblewrap":
             assert mechanism.programs is not None
-            return bubblewrap_command(mechanism.programs, profile, argv, cwd)
+            return bubblewrap_command(mechanism.programs, profile, argv, cwd, _inodes(profile), variables)
         case "landlock":
-            return landlock_command(profile, argv)
+            return landlock_command(
+                replace(profile, variables=(*variables.items(), *profile.variables)), argv
+            )
         case _:
             raise Conflict(
                 f"not started: this machine cannot run a sandbox ({mechanism.problem}). {mechanism.advice}. "
                 "To run agents without protection, choose the sandbox level open"
             )
+
+
+def _inodes(profile: Profile) -> dict[str, str]:
+    """Return the device and inode of what other runs could replace while this one starts.
+
+    Raise Conflict if one of the paths leads over a link now: when the profile was planned, none did.
+    """
+    found = {}
+    root = os.open("/", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for path in profile.shared:
+            opened = walk_beneath(root, path[1:], os.O_PATH | os.O_CLOEXEC)
+            status = os.fstat(opened)
+            os.close(opened)
+            if stat.S_ISLNK(status.st_mode):
+                raise OSError(errno.ELOOP, "a link")
+            found[path] = f"{status.st_dev}:{status.st_ino}"
+    except OSError as error:
+        raise Conflict(f"not started: {path} was changed meanwhile ({error.strerror})") from None
+    finally:
+        os.close(root)
+    return found
 
 
 def _require_program(name: str, env: Mapping[str, str], cwd: str) -> None:

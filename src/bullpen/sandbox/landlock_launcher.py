@@ -34,7 +34,9 @@ def _allowed_below(path: str, access: str, mounts: dict[str, str]) -> Iterator[t
         tops = [each for each in inside if not any(_is_below(each, other) for other in inside)]
         for each in tops:
             yield from _allowed_below(each, inside[each], mounts)
-    elif access == "write" or not any(each in ("hidden", "masked") for each in inside.values()):
+    elif access == "write":  # with all that is in it; a run could lead one of these paths elsewhere
+        yield path, access
+    elif not any(each in ("hidden", "masked") for each in inside.values()):
         yield path, access
         yield from ((each, "write") for each in inside if inside[each] == "write")
     else:

@@ -58,10 +58,11 @@ def find_mechanism(env: Mapping[str, str]) -> Mechanism:
     bwrap = shutil.which("bwrap", path=path)
     if bwrap is None:
         return _weaker("bubblewrap is not installed", INSTALL)
+    stat = shutil.which("stat", path=path) or "stat"
     problem = ""
     for name in ("env", "gnuenv"):  # some systems have another env by default
         if env_program := shutil.which(name, path=path):
-            programs = BubblewrapPrograms(bwrap, env_program)
+            programs = BubblewrapPrograms(bwrap, env_program, stat)
             problem = _try(programs)
             if not problem:
                 return Mechanism(name="bubblewrap", programs=programs)

@@ -38,6 +38,7 @@ class Profile(Struct, frozen=True, kw_only=True):
     has_network: bool = True
     proxy: str | None = None  # the directory of the socket of the proxy, if there is one
     variables: tuple[tuple[str, str], ...] = ()  # set in the environment of the run
+    shared: tuple[str, ...] = ()  # what is mounted in directories that other runs write too
 
 
 OPEN = Profile(level="open")
@@ -115,11 +116,13 @@ def plan_profile(
     sealed = level == "sealed"
     if sealed and proxy is not None:
         mounts.append(Mount(PROXY_DIRECTORY, "read", proxy))
+    ordered, written = _ordered(mounts), (run.workspace, *run.git.writable)
     return Profile(
         level=level,
         session=run.session,
         workspace=run.workspace,
-        mounts=_ordered(mounts),
+        mounts=ordered,
+        shared=tuple(each.path for each in ordered if _is_in_shared(each, written)),
         has_network=not sealed,
         proxy=proxy if sealed else None,
         variables=(
@@ -199,6 +202,11 @@ def _proxy_variables() -> list[tuple[str, str]]:
 def _denied(path: str, machine: MachinePaths) -> Mount:
     """Return the mount that hides a directory or a file."""
     return Mount(path, "masked", machine.empty) if path in machine.files else Mount(path, "hidden")
+
+
+def _is_in_shared(mount: Mount, written: Iterable[str]) -> bool:
+    """Return whether a mount shows what lies in a directory that other runs may write at the same time."""
+    return mount.access in ("read", "write") and mount.source is None and _lies_in(mount.path, written)
 
 
 def _is_state_in_secret(mount: Mount, run: RunPaths, machine: MachinePaths) -> bool:
