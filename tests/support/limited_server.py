@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bullpen.keeper.marker import find_marked
 from bullpen.sandbox.cgroups import ControlGroups
-from bullpen.workers.children import ChildHandles, group_name
+from bullpen.workers.children import ChildHandles
 from support.server import Server
 
 OFFENDER = Path(__file__).with_name("offender.py")
@@ -56,9 +56,10 @@ def left_behind(server: Server, worker_id: str) -> list[object]:
     """Return the processes and the control groups of a worker."""
     home_id = ChildHandles(server.home).home_id
     processes = [pid for pid, worker, _ in find_marked(home_id) if worker == worker_id]
-    groups = [
-        path
-        for top in Path("/sys/fs/cgroup").glob(f"**/{group_name(home_id)}")
-        for path in top.glob(f"*/{worker_id}.*")
+    groups = [  # os.walk skips a directory that is removed meanwhile
+        os.path.join(parent, name)
+        for parent, names, _ in os.walk("/sys/fs/cgroup")
+        for name in names
+        if name.startswith(f"{worker_id}.")
     ]
     return [*processes, *groups]

@@ -25,11 +25,12 @@ MAX_SCRATCH_BYTES = 256 << 20  # of each directory that is empty at first; it ta
 
 
 class BubblewrapPrograms(Struct, frozen=True):
-    """The paths of bwrap, of env from coreutils 8.31 or newer, and of stat."""
+    """The paths of bwrap, of env from coreutils 8.31 or newer, and of stat; and the command of a shell."""
 
     bwrap: str
     env: str
     stat: str
+    shell: tuple[str, ...]
 
 
 def bubblewrap_command(
@@ -54,7 +55,7 @@ def bubblewrap_command(
         "--chdir",
         cwd,
         "--",
-        *_check_inodes(programs.stat, inodes),
+        *_check_inodes(programs, inodes),
         env,
         f"--default-signal={_GROUP_SIGNALS}",
         *(f"{name}={value}" for name, value in variables.items()),
@@ -62,14 +63,14 @@ def bubblewrap_command(
     ]
 
 
-def _check_inodes(stat: str, inodes: Mapping[str, str]) -> list[str]:
+def _check_inodes(programs: BubblewrapPrograms, inodes: Mapping[str, str]) -> list[str]:
     """Return the command prefix that ends unless each path has its device and inode."""
     if not inodes:
         return []
-    found = f'"$({stat} -c %d:%i -- {shlex.join(inodes)})"'
+    found = f'"$({programs.stat} -c %d:%i -- {shlex.join(inodes)})"'
     expected = shlex.quote("\n".join(inodes.values()))
     script = f'[ {found} = {expected} ] || {{ {_REPLACED}; }}; exec "$@"'
-    return ["/bin/sh", "-c", script, "sh"]
+    return [*programs.shell, "-c", script, "sh"]
 
 
 def confined_git_command(bwrap: str, profile: Profile, argv: Sequence[str]) -> list[str]:

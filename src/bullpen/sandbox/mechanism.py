@@ -59,10 +59,14 @@ def find_mechanism(env: Mapping[str, str]) -> Mechanism:
     if bwrap is None:
         return _weaker("bubblewrap is not installed", INSTALL)
     stat = shutil.which("stat", path=path) or "stat"
+    bash = shutil.which("bash", path=path)
+    # Other shells drop variables such as `npm_config_//example.org/:_authToken`. With -p, bash runs nothing
+    # that a variable names.
+    shell = (bash, "-p") if bash else ("/bin/sh",)
     problem = ""
     for name in ("env", "gnuenv"):  # some systems have another env by default
         if env_program := shutil.which(name, path=path):
-            programs = BubblewrapPrograms(bwrap, env_program, stat)
+            programs = BubblewrapPrograms(bwrap, env_program, stat, shell)
             problem = _try(programs)
             if not problem:
                 return Mechanism(name="bubblewrap", programs=programs)
