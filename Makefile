@@ -109,11 +109,11 @@ pages: $(EDITABLE)
 ui-test: tools
 	$(NPM) run --silent test
 
-# More processes than two cores, since most tests wait. One test at a time to each: the long ones (kills, browsers)
+# More processes than cores, since most tests wait. One test at a time to each: the long ones (kills, browsers)
 # then never wait in one queue.
 pytest: tools $(MCP_PREVIOUS)
 	@scripts/test-tools
-	$(BIN)/pytest -n 4 --dist loadgroup --maxschedchunk 1 $(ARGS)
+	$(BIN)/pytest -n 6 --dist loadgroup --maxschedchunk 1 $(ARGS)
 
 # At the same time, for the same reason.
 test: check ui-test pytest

@@ -4,6 +4,7 @@ Each fork has its own arguments, environment, directory and streams. It only ski
 second. No module imports this file.
 """
 
+import asyncio
 import atexit
 import gc
 import json
@@ -95,6 +96,7 @@ if __name__ == "__main__":
     for name in IMPORTS:
         import_module(name)
     import_module("bullpen.workers.screens").use_emulator_once()  # 0.3 CPU seconds per fork
+    asyncio.run(import_module("bullpen.sandbox.command").MECHANISMS.find())  # four programs per fork
     gc.freeze()
     apply_request(wait_for_request(socket.socket(fileno=int(sys.argv[1]))))
     ending.run()

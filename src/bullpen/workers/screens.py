@@ -9,6 +9,7 @@ import shutil
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -173,6 +174,7 @@ def _plain_replay(worker: Worker, recording: Recording) -> ScreenHistory:
     return ScreenHistory(start + len(data), worker.cols, worker.rows, data)
 
 
+@cache
 def use_emulator_once() -> None:
     """Use an emulator once, so that the library is loaded before the first viewer waits for it."""
     emulation = ScreenEmulation.blank(cols=80, rows=24)
