@@ -113,7 +113,7 @@ ui-test: tools
 # then never wait in one queue.
 pytest: tools $(MCP_PREVIOUS)
 	@scripts/test-tools
-	$(BIN)/pytest -n 6 --dist loadgroup --maxschedchunk 1 $(ARGS)
+	$(BIN)/pytest -n 4 --dist loadgroup --maxschedchunk 1 $(ARGS)
 
 # At the same time, for the same reason.
 test: check ui-test pytest

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from playwright.async_api import BrowserContext, Locator, Page, expect
+from playwright.async_api import BrowserContext, Locator, Page, Route, expect
 
 from support.pages import TerminalPage
 from support.server import Server
@@ -60,6 +60,31 @@ async def test_two_sessions_are_answered_in_the_inbox_by_button_and_by_key(
     await page.keyboard.press("s")
     await expect(done).to_have_count(1)
     await done.get_by_role("button", name="Seen").click()
+    await expect(page.get_by_text("Nothing waits for you")).to_be_visible()
+
+
+async def test_an_answer_that_arrives_after_its_card_was_removed_causes_no_error(
+    device: BrowserContext, server: Server
+) -> None:
+    await define_scripted(server)
+    talk = await SessionClient.begin(server, title="Asks")
+    await talk.prompt("[[permission title=work]]")
+    await talk.wait_for_event("permission", status="pending")
+    page = await open_view(device, server, "inbox")
+    card = page.get_by_role("article", name="Permission: Asks")
+    answered = asyncio.Event()
+
+    async def hold(route: Route) -> None:
+        answer = await route.fetch()
+        await expect(card).to_have_count(0)
+        await route.fulfill(response=answer)
+        answered.set()
+
+    await page.route("**/permissions/*", hold)
+    await card.get_by_role("button", name="Allow", exact=False).first.click()
+    async with asyncio.timeout(30):
+        await answered.wait()
+    await page.get_by_role("article", name="Finished:").get_by_role("button", name="Seen").click()
     await expect(page.get_by_text("Nothing waits for you")).to_be_visible()
 
 
