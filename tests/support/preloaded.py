@@ -97,6 +97,7 @@ if __name__ == "__main__":
         import_module(name)
     import_module("bullpen.workers.screens").use_emulator_once()  # 0.3 CPU seconds per fork
     asyncio.run(import_module("bullpen.sandbox.command").MECHANISMS.find())  # four programs per fork
+    import_module("bullpen.wire.struct_types").prepare_structs()
     gc.freeze()
     apply_request(wait_for_request(socket.socket(fileno=int(sys.argv[1]))))
     ending.run()

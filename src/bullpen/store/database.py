@@ -10,6 +10,7 @@ from sqlalchemy.exc import DBAPIError
 
 from ..domain.errors import RemoteFault, StorageFull, Unavailable
 from ..threads import started_pool
+from ..wire.struct_types import prepare_structs
 from . import schema
 from .ballast import SIZE_BYTES, Ballast
 from .engine import (
@@ -50,6 +51,7 @@ class Database:
 
         Raise DatabaseInUse while another server uses it, unless the owner takes it over.
         """
+        prepare_structs()  # before the threads that read and write exist
         path = sqlite_file(parse_url(url))
         ballast = Ballast(path.with_name(f"{path.name}.ballast"), ballast_size) if path else None
         fence = Fence(owner, lease, path)
