@@ -86,7 +86,7 @@ async def test_the_hint_is_in_the_title_until_the_first_key_while_the_last_row_i
     before = tmux.title()
     await attach(tmux)
     await tmux.enter(fill)
-    await tmux.until(lambda _: tmux.title() == "mine")
+    await tmux.until(lambda screen: tmux.title() == "mine" and screen.rstrip().endswith(("#", "$")))
     full = tmux.screen()
     await tmux.type("C-]")
     await tmux.until("[detached from job/terminal")
