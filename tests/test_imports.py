@@ -20,7 +20,7 @@ ROWS = [
     ["wire"],
     ["config", "home", "logs"],  # above `domain`: invalid settings raise its errors
     ["setting_values"],
-    ["domain", "clock", "threads", "server_path"],
+    ["domain", "clock", "threads", "server_path", "processes"],
     ["intervals"],
 ]
 HEIGHT = {part: -row for row, parts in enumerate(ROWS) for part in parts}

@@ -15,8 +15,8 @@ import uvloop
 from bullpen.domain.errors import Conflict, RemoteFault, Unavailable
 from bullpen.git.command import start_git
 from bullpen.git.git_directories import GitDirectories
-from bullpen.git.process import run_process
 from bullpen.git.run import GitFailed, run_git
+from bullpen.processes import run_process
 from support.repositories import Repo
 
 

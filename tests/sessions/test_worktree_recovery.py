@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 from bullpen.domain.errors import Forbidden, RemoteFault
 from bullpen.git import worktrees as git
 from bullpen.git.git_directories import GitDirectories
-from bullpen.git.process import kill_marked, marker_variables
+from bullpen.git.marked import kill_marked, marker_variables
 from bullpen.sandbox.protected import ProtectedPlaces
 from bullpen.sessions.pending_worktrees import PendingWorktree, PendingWorktrees
 from bullpen.sessions.trash import TrashedWorktree, WorktreeTrash

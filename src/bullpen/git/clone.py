@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from ..domain.errors import Invalid, RemoteFault
 from .command import GitAccess, start_git
-from .process import marker_variables
+from .marked import marker_variables
 from .run import GitFailed
 
 CLONE_SECONDS = 3600.0

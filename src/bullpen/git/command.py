@@ -7,12 +7,11 @@ from msgspec import Struct
 
 from ..domain.errors import RemoteFault
 from ..domain.failures import explain
+from ..processes import ProcessResult, run_process
 from ..server_path import SERVER_PATH
-from .process import ProcessResult, run_process
 
 TIMEOUT_SECONDS = 10.0
 MAX_OUTPUT_BYTES = 16 << 20
-_NOT_FOUND = 127  # exit code of a shell that finds no such program
 _OF_SANDBOX = "bwrap: "  # what bubblewrap prints if it cannot start git
 
 
@@ -68,10 +67,10 @@ async def start_git(
         )
     except TimeoutError:
         raise RemoteFault(f"git {verb} did not finish within {timeout:g} s") from None
+    except FileNotFoundError:
+        raise RemoteFault("there is no git on this machine; install it") from None
     except (OSError, ValueError) as error:
         raise explain(error) or RemoteFault(f"git {verb} cannot be started: {error}") from None
-    if ended.code == _NOT_FOUND:
-        raise RemoteFault("there is no git on this machine; install it")
     if ended.code and ended.errors.startswith(_OF_SANDBOX):
         raise RemoteFault(f"git {verb} cannot be started in its sandbox: {ended.errors.splitlines()[0]}")
     return ended

@@ -5,9 +5,9 @@ import asyncio
 from msgspec import Struct
 
 from ..domain.errors import NotFound
+from ..processes import ProcessResult
 from .diff_format import FileDiff, IndexDifferences, parse_diff, parse_raw, text
 from .git_directories import GitDirectories
-from .process import ProcessResult
 from .revisions import find_commit
 from .run import run_git
 

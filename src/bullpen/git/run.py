@@ -18,11 +18,12 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from ..domain.errors import Conflict, RemoteFault
+from ..processes import ProcessResult
 from .command import MAX_OUTPUT_BYTES, TIMEOUT_SECONDS, GitAccess, start_git
 from .discovery import object_directories
 from .git_directories import GitDirectories
+from .marked import marker_variables
 from .overlays import OVERLAYS
-from .process import ProcessResult, marker_variables
 
 _DIFF = ("--no-ext-diff", "--no-textconv", "--ignore-submodules=all")
 

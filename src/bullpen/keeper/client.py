@@ -7,6 +7,7 @@ import fcntl
 import os
 import secrets
 import socket
+import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -88,7 +89,7 @@ class Keepers:
         async with self._starting:
             if self.current is None:
                 name = secrets.token_hex(4)
-                await _start_keeper(self._home, name)
+                await asyncio.to_thread(_start_keeper, self._home, name)
                 await self._connect(name)
             assert self.current is not None
             return self.current
@@ -186,19 +187,19 @@ class Keepers:
                 asyncio.get_running_loop().call_exception_handler(context)
 
 
-async def _start_keeper(home: Path, name: str) -> None:
+def _start_keeper(home: Path, name: str) -> None:
     """Start a keeper process, and wait until it accepts connections; raise KeeperLost if it fails."""
     root = str(Path(__file__).parents[2])
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-I", "-S", "-X", "utf8", "-c", _BOOT, root, home, name,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.DEVNULL,
-        stderr=asyncio.subprocess.PIPE,
+    started = subprocess.run(
+        [sys.executable, "-I", "-S", "-X", "utf8", "-c", _BOOT, root, home, name],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        check=False,
         env={variable: os.environ[variable] for variable in _INHERITED_VARIABLES if variable in os.environ},
-    )  # fmt: skip
-    _, reason = await process.communicate()
-    if process.returncode != 0:
-        raise KeeperLost(f"no keeper could be started: {reason.decode(errors='replace').strip()}")
+    )
+    if started.returncode != 0:
+        raise KeeperLost(f"no keeper could be started: {started.stderr.decode(errors='replace').strip()}")
 
 
 def _connect_socket(directory: Path, name: str) -> socket.socket:

@@ -15,7 +15,7 @@ from ..domain.errors import BullpenError, Conflict, NotFound
 from ..domain.failures import explain
 from ..domain.records import Repository
 from ..git.clone import clone_repository
-from ..git.process import kill_marked
+from ..git.marked import kill_marked
 from ..git.worktrees import DIRECTORY_MODE
 from ..home import write_private
 from .tasks import BackgroundTasks

@@ -15,8 +15,8 @@ from ..domain.queue import QueueItem, QueueTitled, default_title, needs_title
 from ..domain.snapshot import Snapshot
 from ..domain.states import SessionStatus
 from ..domain.titles import clean_title, is_short_enough_for_title
-from ..git.process import run_process
 from ..log.log import Change, SessionLog
+from ..processes import run_process
 from ..sandbox.command import sandboxed_command
 from ..workers.worker_services import WorkerServices
 from .tasks import BackgroundTasks

@@ -15,10 +15,10 @@ from ..domain.errors import Conflict, NotFound, RemoteFault
 from ..domain.ids import new_id
 from ..git import anchors
 from ..git.git_directories import GitDirectories
-from ..git.process import run_process
 from ..git.small_files import read_text
 from ..git.worktrees import Worktree, branch_head, create_branch, list_worktrees
 from ..home import write_private
+from ..processes import run_process
 from ..sandbox.removing import remove_tree
 from ..server_path import SERVER_PATH
 

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from ..domain.errors import BullpenError, Conflict
 from ..git import worktrees as git
 from ..git.git_directories import GitDirectories
-from ..git.process import kill_marked
+from ..git.marked import kill_marked
 from ..git.worktrees import Worktree
 from .pending_worktrees import PendingWorktree, PendingWorktrees
 

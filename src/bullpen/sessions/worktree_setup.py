@@ -7,8 +7,8 @@ from pathlib import Path
 
 from ..domain.errors import Conflict, NotFound
 from ..git.git_directories import GitDirectories
-from ..git.process import run_process
 from ..git.worktree_includes import FILE, included_files, parse_patterns
+from ..processes import run_process
 from ..sandbox.command import sandboxed_command
 from ..sandbox.copying import copy_file
 from ..sandbox.files import WorkspaceFiles

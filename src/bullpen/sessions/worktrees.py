@@ -22,7 +22,7 @@ from ..domain.snapshot import Snapshot
 from ..git import worktrees as git
 from ..git.changes import WorktreeLoss, WorkTreeStatus, read_loss, read_status
 from ..git.git_directories import GitDirectories, find_git_dir
-from ..git.process import marker_variables
+from ..git.marked import marker_variables
 from ..git.refs import check_branch
 from ..git.worktrees import Worktree
 from ..store.answers import PendingAnswer
