@@ -92,4 +92,14 @@ def test_a_session_over_its_limit_may_go_on_as_long_as_it_does_not_grow() -> Non
     assert not gate.is_over(LIMIT)
     assert gate.is_over(LIMIT + 2)
     assert not gate.is_over(LIMIT + 1)
-    assert gate.is_over(LIMIT + 3)
+    assert gate.is_over(LIMIT + 2)
+
+
+def test_a_session_that_removed_its_files_is_over_its_limit_again_at_the_same_size() -> None:
+    gate = DiskGate(LIMIT)
+    assert gate.is_over(2 * LIMIT)
+    assert not gate.must_measure({1: 1000 * MIB})
+    assert gate.must_measure({1: 1000 * MIB + 2 * LIMIT})
+    assert not gate.is_over(0)
+    assert gate.must_measure({1: 1000 * MIB})
+    assert gate.is_over(2 * LIMIT)

@@ -1,7 +1,8 @@
 """End the sandboxed run that writes most if the files of its session take more disk space than they may.
 
 Measuring many files is slow. A session cannot have written more than what its disks have lost in free space,
-so its files are measured only when that is more than what it may still write.
+so its files are measured only when that is more than what it may still write. They are measured as well when
+much space was freed, since the session may have removed files.
 """
 
 import asyncio
@@ -16,8 +17,8 @@ import structlog
 
 from .. import clock
 from ..domain.limits import describe_excess
-from ..git.process import run_process
 from ..intervals import intervals
+from ..processes import run_process
 from ..sandbox import disk_usage
 from ..sandbox.process_tree import find_tree, read_processes, written_bytes
 from ..workers.children import ChildHandle
@@ -36,22 +37,23 @@ class DiskGate:
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._left = limit // STEPS  # what it may write before it is measured; at first its size is not known
+        # What it may write or remove before it is measured; at first its size is not known.
+        self._left = limit // STEPS
         self._free: Mapping[int, int] = {}
-        self._largest = 0
+        self._size = 0
 
     def must_measure(self, free: Mapping[int, int]) -> bool:
-        """Note the free space of each disk, and return whether the session may have written too much."""
-        self._left -= sum(max(0, self._free.get(disk, now) - now) for disk, now in free.items())
+        """Note the free space of each disk, and return whether the size may have changed too much."""
+        self._left -= sum(abs(self._free.get(disk, now) - now) for disk, now in free.items())
         self._free = free
         return self._left < 0
 
     def is_over(self, size: int) -> bool:
-        """Note the size of the files, and return whether it is over the limit and has grown.
+        """Note the size of the files, and return whether it is over the limit and larger than before.
 
         A session that is over its limit can thus still start an agent that removes files.
         """
-        has_grown, self._largest = size > self._largest, max(size, self._largest)
+        has_grown, self._size = size > self._size, size
         self._left = max(self._limit - size, self._limit // STEPS)
         return has_grown and size > self._limit
 
