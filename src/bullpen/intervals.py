@@ -24,6 +24,7 @@ class Intervals:
     lock_wait: float = 5.0  # an SQLite statement waits this long for a lock that another process holds
     screen_check: float = 0.25  # between two readings of the screen of an agent in a terminal
     screen_settle: float = 0.3  # its new activity must hold this long: a screen is drawn in several pieces
+    foreground_check: float = 1.0  # between two looks at the programs in the foreground of terminals
     limit_check: float = 0.5  # between two looks at what the sandboxed runs use
     stall: float = 30.0  # a client gives up a request if the server sends no byte for longer
     retry: float = 1.0  # a client's second retry; later ones double it

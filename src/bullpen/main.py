@@ -36,6 +36,7 @@ from .server_path import SERVER_PATH
 from .sessions.agent_console import find_saved_sessions
 from .sessions.clones import RepositoryClones
 from .sessions.disk_watch import DiskWatch
+from .sessions.foreground_watch import ForegroundWatch
 from .sessions.inbox import LiveInbox
 from .sessions.indexing import EventIndexer
 from .sessions.limit_watch import LimitWatch
@@ -198,6 +199,7 @@ async def _open_context(
         inbox, presence, rules = LiveInbox(sessions), ViewerPresence(tasks), RuleSet(records, sessions)
         await rules.load()
         sessions.run_in_background(inbox.run, "inbox")
+        sessions.run_in_background(ForegroundWatch(sessions).run, "programs in terminals")
         sessions.run_in_background(LimitWatch(sessions).run, "limits")
         sessions.run_in_background(DiskWatch(sessions).run, "disk limit")
         sessions.run_in_background(EventIndexer(sessions).run, "search")

@@ -77,6 +77,13 @@ def test_a_session_is_working_while_one_agent_works_also_if_another_is_done() ->
     assert attention_of(both, [FINISHED]).need is Need.WORKING
 
 
+def test_an_idle_session_with_a_program_in_the_foreground_is_working() -> None:
+    idle = session(*AGENT, *RESTS)
+    assert attention_of(idle, [], ["make"]) == Attention(Need.WORKING, "runs make", attention_of(idle).since)
+    assert attention_of(idle, [FINISHED], ["make"]).need is Need.DONE
+    assert attention_of(session(*AGENT, *ASKS), [], ["make"]).need is Need.ASKING
+
+
 def test_an_agent_handles_failures_of_its_own_commands() -> None:
     command = [*running("t", "rg", "terminal"), *about("t", WorkerCommand(argv=("rg",), owner="a"))]
     failed = session(*AGENT, *WORKS, *command, *about("t", WorkerFailed(error="it crashed")))

@@ -58,3 +58,22 @@ async def test_the_dashboard_shows_what_a_session_needs_until_a_user_has_seen_it
         await server.call("POST", f"/api/sessions/{agent.id}/seen")
         await needed(ws, "idle")
         assert (await server.call("GET", f"/api/sessions/{agent.id}"))["attention"]["need"] == "idle"
+
+
+async def test_the_dashboard_shows_that_a_session_works_while_a_program_runs_in_its_terminal(
+    server: Server,
+) -> None:
+    server.set(**in_environment(foreground_check=0.05))
+    await server.restart()
+    session = await server.new_session()
+    address = f"/api/sessions/{session['id']}"
+    worker = await server.call("POST", f"{address}/workers", 201, json={"type": "terminal"})
+    terminal = f"/ws/session/{session['id']}/worker/{worker['id']}"
+    async with server.socket("/ws/dashboard") as ws, server.socket(terminal) as keys:
+        await keys.send(json.dumps({"type": "input", "data": "sleep 1000\n"}))
+        while (await needed(ws, "working"))["attention"]["why"] != "runs sleep":
+            continue  # a program of the shell's own start
+        assert (await server.call("GET", address))["attention"]["why"] == "runs sleep"
+        await keys.send(json.dumps({"type": "input", "data": "\x03"}))
+        await needed(ws, "idle")
+        assert (await server.call("GET", address))["attention"]["need"] == "idle"

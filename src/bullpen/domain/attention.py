@@ -1,6 +1,6 @@
 """Decide what a session needs from the user, why and since when; every client shows this decision."""
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Sequence
 from enum import StrEnum
 
 from msgspec import Struct
@@ -29,12 +29,18 @@ class Attention(Struct, frozen=True):
     since: int
 
 
-def attention_of(snapshot: Snapshot, unseen: Iterable[InboxItem] = ()) -> Attention:
-    """Return what a session needs. `unseen` are its inbox items about results that no user has seen."""
+def attention_of(
+    snapshot: Snapshot, unseen: Iterable[InboxItem] = (), programs: Sequence[str] = ()
+) -> Attention:
+    """Return what a session needs.
+
+    `unseen`: its inbox items about results that no user has seen. `programs`: those that run in the
+    foreground of its terminals.
+    """
     results = {item.worker_id: item for item in unseen}
     failures = [item for item in results.values() if item.kind == "failed"]
     if snapshot.status is SessionStatus.ACTIVE:
-        return _question(snapshot) or _failure(snapshot, failures) or _work(snapshot, results.keys())
+        return _question(snapshot) or _failure(snapshot, failures) or _work(snapshot, results, programs)
     return _unseen_failure(snapshot, failures) or Attention(
         Need.IDLE, end_reason_text(snapshot.end_reason), snapshot.updated_at
     )
@@ -72,15 +78,18 @@ def _unseen_failure(snapshot: Snapshot, failures: list[InboxItem]) -> Attention 
     return None
 
 
-def _work(snapshot: Snapshot, unseen_ids: Iterable[str]) -> Attention:
-    """Return what the workers do: one works, else one is done and was not seen, else all are idle."""
+def _work(snapshot: Snapshot, unseen_ids: Container[str], programs: Sequence[str]) -> Attention:
+    """Return what the workers do: an agent works, its result was not seen, a program runs, or nothing."""
     alive = _alive(snapshot)
     working = [worker for worker in alive if _is_working(worker)]
     done = [worker for worker in alive if _is_idle_agent(worker) and worker.id in unseen_ids]
-    for need, workers in ((Need.WORKING, working), (Need.DONE, done), (Need.IDLE, alive)):
+    for need, workers in ((Need.WORKING, working), (Need.DONE, done)):
         if workers:
             return Attention(need, workers[0].activity_why, workers[0].activity_since)
-    return Attention(Need.IDLE, "nothing runs", snapshot.updated_at)
+    since = alive[0].activity_since if alive else snapshot.updated_at
+    if programs:
+        return Attention(Need.WORKING, f"runs {programs[0]}", since)
+    return Attention(Need.IDLE, alive[0].activity_why if alive else "nothing runs", since)
 
 
 def _alive(snapshot: Snapshot) -> list[Worker]:
@@ -89,7 +98,7 @@ def _alive(snapshot: Snapshot) -> list[Worker]:
 
 
 def _is_working(worker: Worker) -> bool:
-    """Return whether a worker is an agent that starts or is in a turn. Programs in terminals do not count."""
+    """Return whether a worker is an agent that starts or is in a turn."""
     busy = worker.activity is Activity.ACTIVE or worker.state is WorkerState.SPAWNING
     return worker.type == "agent" and busy
 

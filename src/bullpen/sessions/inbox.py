@@ -50,8 +50,11 @@ class LiveInbox:
 
     def attention(self, snapshot: Snapshot) -> Attention:
         """Return what a session needs, by its own snapshot if it is open, and by the results last read."""
-        open = self._sessions.get_open(snapshot.id)
-        return attention_of(open.snapshot if open else snapshot, self._unseen.get(snapshot.id, ()))
+        unseen = self._unseen.get(snapshot.id, ())
+        open = self._sessions.get_open(snapshot.id)  # every session with a running program is open
+        if open is None:
+            return attention_of(snapshot, unseen)
+        return attention_of(open.snapshot, unseen, list(open.programs.values()))
 
     async def mark_seen(
         self, session_id: str, seq: int | None = None, answer: PendingAnswer[None] | None = None

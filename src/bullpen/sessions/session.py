@@ -1,7 +1,7 @@
 """One open session: its log, its running workers, and the commands that clients give to it."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from ..log.log import Change, CommittedChange, SessionLog
 from ..store.answers import PendingAnswer
 from ..workers import acp_orders, orders
 from ..workers.conversation_change import ConversationChange
+from ..workers.foreground import foreground_programs
 from ..workers.kinds import KINDS
 from ..workers.pty_agent import PtyAgent
 from ..workers.terminal import TerminalWorker
@@ -60,6 +61,7 @@ class Session:
         self._deadlines = SessionDeadlines(session_log, _timeout_settings(services), tasks)
         self._answering = AutomaticAnswers(session_log, services, tasks)
         self._dispatching: asyncio.Task[None] | None = None
+        self._programs: Mapping[str, str] = {}
 
     @property
     def id(self) -> str:
@@ -73,6 +75,17 @@ class Session:
     def busy(self) -> bool:
         """Return whether a worker still runs, so that the session must stay in memory."""
         return bool(self._running)
+
+    @property
+    def programs(self) -> dict[str, str]:
+        """Return the programs in the foreground of its terminals by worker, as last read."""
+        alive = {worker.id for worker in self.snapshot.workers.values() if worker.alive}
+        return {id: name for id, name in self._programs.items() if id in alive}
+
+    def read_programs(self) -> bool:
+        """Read which programs are in the foreground of its terminals; return whether that has changed."""
+        before, self._programs = self._programs, foreground_programs(self.snapshot)
+        return self._programs != before
 
     # Workers
 

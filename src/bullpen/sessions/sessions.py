@@ -100,7 +100,7 @@ class Sessions:
     def add_new(self, session_log: SessionLog) -> Session:
         """Open the session of a log that was just created, and notify the watchers."""
         session = self.add(session_log)
-        self._notify_watchers(session.id, session.snapshot)
+        self.notify_watchers(session.id, session.snapshot)
         return session
 
     def add(self, session_log: SessionLog) -> Session:
@@ -140,7 +140,7 @@ class Sessions:
         await self.store.hide(session_id)  # if this fails, nothing has changed
         session.close()
         self._open.pop(session_id, None)
-        self._notify_watchers(session_id, None)
+        self.notify_watchers(session_id, None)
         await self.purger.remove(session_id, session.snapshot.workers)
 
     def run_in_background(self, work: Callable[[], Coroutine[None, None, None]], name: str) -> None:
@@ -183,9 +183,9 @@ class Sessions:
         self._slots.update(session.snapshot)
         session.reconcile()
         self._reaper.restart_timer(session)
-        self._notify_watchers(session.id, session.snapshot)
+        self.notify_watchers(session.id, session.snapshot)
 
-    def _notify_watchers(self, session_id: str, snapshot: Snapshot | None) -> None:
+    def notify_watchers(self, session_id: str, snapshot: Snapshot | None) -> None:
         """Call each watcher with the id and the snapshot of a session; None after a purge."""
         for changed in tuple(self._watchers):
             changed(session_id, snapshot)

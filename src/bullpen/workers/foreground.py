@@ -1,11 +1,27 @@
-"""Find the name of the program that runs in the foreground of a terminal."""
+"""Find the names of the programs that run in the foreground of terminals."""
 
 from pathlib import Path
 
+from ..domain.snapshot import Snapshot
+from ..domain.states import WorkerState
 from ..wire.proc import foreground_group, program_name
 
 PROC = Path("/proc")
 UNNAMED = "a program"  # the leader of the foreground group has ended, other programs of its pipeline run
+
+
+def foreground_programs(snapshot: Snapshot) -> dict[str, str]:
+    """Return the programs in the foreground of a session's terminals by worker, without the shells.
+
+    A command of an agent is not among them: whether it counts as work is for the agent to say.
+    """
+    found = {}
+    for worker in snapshot.workers.values():
+        if worker.type == "terminal" and worker.state is WorkerState.ACTIVE and worker.pid:
+            is_shell = worker.command is None or worker.command.owner is not None
+            if name := foreground_program(worker.pid, first_is_shell=is_shell):
+                found[worker.id] = name
+    return found
 
 
 def foreground_program(pid: int, *, first_is_shell: bool) -> str | None:

@@ -6,7 +6,6 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response
 
-from ...domain.attention import Need
 from ...domain.errors import BullpenError, Conflict, Invalid
 from ...domain.snapshot import Snapshot
 from ...domain.states import SessionStatus
@@ -15,7 +14,6 @@ from ...sessions.create import NewSession
 from ...sessions.create_in_worktree import RequestedWorktree, create_in_worktree
 from ...sessions.repository_lookup import with_repository
 from ...wire.browser import shown_session_json, worker_json
-from ...workers.foreground import foreground_program
 from ..context import ContextDep, WebContext
 from ..delegates import allow_delegate, starter_of
 from ..errors import own_errors
@@ -228,25 +226,13 @@ async def _details(context: WebContext, snapshot: Snapshot) -> dict[str, Any]:
 
 
 def _session(context: WebContext, snapshot: Snapshot) -> dict[str, Any]:
-    """Return a session with the programs in its terminals; one that runs makes an idle session `working`."""
+    """Return a session with the programs in its terminals."""
     session = shown_session_json(snapshot, context.inbox.attention(snapshot))
-    workers = [each | {"foreground": _foreground(context, each)} for each in session["workers"]]
-    programs = [worker["foreground"] for worker in workers if worker["foreground"]]
-    if programs and session["attention"]["need"] == Need.IDLE:
-        session["attention"] |= {"need": Need.WORKING, "why": f"runs {programs[0]}"}
-    return session | {"workers": workers}
-
-
-def _foreground(context: WebContext, worker: dict[str, Any]) -> str | None:
-    """Return the program in the foreground of a worker's terminal; None for a shell, or if it is unknown.
-
-    A command of an agent is not named: whether it counts as work is for the agent to say.
-    """
-    session = context.sessions.get_open(worker["sessionId"])  # every session with a running program is open
-    if worker["type"] != "terminal" or worker["state"] != "active" or not worker["pid"] or session is None:
-        return None
-    command = session.snapshot.worker(worker["id"]).command
-    return foreground_program(worker["pid"], first_is_shell=command is None or command.owner is not None)
+    open = context.sessions.get_open(snapshot.id)  # every session with a running program is open
+    programs = open.programs if open else {}
+    return session | {
+        "workers": [each | {"foreground": programs.get(each["id"])} for each in session["workers"]]
+    }
 
 
 def _status(name: str) -> SessionStatus:
