@@ -257,7 +257,7 @@ async def test_no_shortcut_is_reserved_by_the_browser_and_all_views_show_the_sam
     session = await server.new_session(title="Here")
     await server.new_terminal(session["id"])
     page = await open_page(device, server, f"#/session/{session['id']}")
-    await expect(page.get_by_role("tab")).to_have_count(1)
+    await expect(page.get_by_label("Terminal input")).to_be_focused()  # it takes the focus once it is there
     await page.get_by_role("heading", name="Here").click()
     await page.keyboard.press("Escape")
     await page.evaluate("document.activeElement.blur()")
