@@ -15,7 +15,7 @@ from support.server import Server
 from support.session_client import SessionClient, define_scripted
 
 FULL = os.environ.get("BULLPEN_FAULTS") == "full"
-ROUNDS = 30 if FULL else 3
+ROUNDS = 30 if FULL else 1
 SESSIONS = 3
 PAUSE = 0.005  # between two requests for the health
 TURN = "[[stream n=30 delay=0.02]]"

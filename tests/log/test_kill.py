@@ -1,35 +1,36 @@
 """`kill -9` at random moments: acknowledged appends are stored, and each append completely or not at all."""
 
-import os
+import itertools
+import multiprocessing
 import random
 import signal
-import subprocess
-import sys
-from pathlib import Path
+from contextlib import suppress
 
 from bullpen.domain.snapshot import Snapshot, fold_all
 from bullpen.store.database import Database
 from bullpen.store.events import EventStore
-from support.appender import SESSIONS
+from support.appender import SESSIONS, run
 from support.sample_events import error_texts
 
-TESTS = Path(__file__).parents[1]
+PROCESSES = multiprocessing.get_context("forkserver")  # which imports the appender once
+PROCESSES.set_forkserver_preload(["support.appender"])
 
 
-def run_and_kill(url: str, after_lines: int) -> dict[str, int]:
-    """Kill the appender after some lines of output. Return the last acknowledged append of each session."""
-    command = [sys.executable, "-m", "support.appender", url]
+def run_and_kill(url: str, after_appends: int) -> dict[str, int]:
+    """Kill the appender after some appends. Return the last acknowledged append of each session."""
     acknowledged: dict[str, int] = {}
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, env=os.environ | {"PYTHONPATH": str(TESTS)}
-    ) as child:
-        assert child.stdout is not None
-        for number, line in enumerate(child.stdout):
-            name, n = line.decode().split()
-            acknowledged[name] = int(n)
-            if number == after_lines:
-                child.send_signal(signal.SIGKILL)
-    assert child.returncode == -signal.SIGKILL
+    reports, its = PROCESSES.Pipe(duplex=False)
+    child = PROCESSES.Process(target=run, args=(url, its))
+    child.start()
+    its.close()
+    with reports, suppress(EOFError):
+        for number in itertools.count():
+            name, n = reports.recv()
+            acknowledged[name] = n
+            if number == after_appends:
+                child.kill()
+    child.join()
+    assert child.exitcode == -signal.SIGKILL
     return acknowledged
 
 

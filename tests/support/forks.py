@@ -92,8 +92,19 @@ class PreloadedProcess:
         changed = {name for name, _ in self._environment.items() ^ environment.items()}
         return all(READ_LATER.fullmatch(name) for name in changed)
 
-    def start(self, arguments: Sequence[str], environment: Mapping[str, str], streams: Sequence[int]) -> Fork:
-        order = {"arguments": arguments, "environment": dict(environment), "directory": os.getcwd()}
+    def start(
+        self,
+        arguments: Sequence[str],
+        environment: Mapping[str, str],
+        streams: Sequence[int],
+        descriptors: int | None = None,
+    ) -> Fork:
+        order = {
+            "arguments": arguments,
+            "environment": dict(environment),
+            "directory": os.getcwd(),
+            "descriptors": descriptors,
+        }
         return Fork(self, self.order(order, streams))
 
     def order(self, order: dict[str, Any], streams: Sequence[int] = ()) -> Any:
@@ -119,10 +130,15 @@ def start_bullpen(
     environment: Mapping[str, str],
     streams: tuple[IO[bytes], IO[bytes], IO[bytes]],
     prefix: Sequence[str] = (),
+    descriptors: int | None = None,
 ) -> Process:
-    """Start `bullpen`: forked, unless a variable or a prefix command requires a new interpreter."""
+    """Start `bullpen`: forked, unless a variable or a prefix command requires a new interpreter.
+
+    A fork may have at most `descriptors` open files.
+    """
     if not prefix and preloaded_process().can_run_with(environment):
-        return preloaded_process().start(arguments, environment, [stream.fileno() for stream in streams])
+        numbers = [stream.fileno() for stream in streams]
+        return preloaded_process().start(arguments, environment, numbers, descriptors)
     command = [*prefix, sys.executable, "-m", "bullpen", *arguments]
     stdin, stdout, stderr = streams
     return subprocess.Popen(command, env=environment, stdin=stdin, stdout=stdout, stderr=stderr)

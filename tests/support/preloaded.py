@@ -9,6 +9,7 @@ import atexit
 import gc
 import json
 import os
+import resource
 import signal
 import socket
 import sys
@@ -55,7 +56,7 @@ def _take_over(streams: list[int]) -> None:
 
 
 def apply_request(order: dict[str, Any]) -> None:
-    """Set the directory, environment and arguments, as the start of a process does."""
+    """Set the directory, environment, arguments and limit of descriptors, as the start of a process does."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.chdir(order["directory"])
     sys.path[0] = order["directory"]
@@ -63,6 +64,8 @@ def apply_request(order: dict[str, Any]) -> None:
     os.environ.update(order["environment"])
     time.tzset()
     sys.argv = ["bullpen", *order["arguments"]]
+    if order["descriptors"]:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (order["descriptors"], order["descriptors"]))
 
 
 class QuickExit:

@@ -67,11 +67,21 @@ class Server:
             **self._env,
         }
 
-    async def start(self, *flags: str, wait: bool = True, prefix: tuple[str, ...] = ()) -> None:
-        """Start the server; with `wait`, until it is ready. It is forked if no `prefix` command is given."""
+    async def start(
+        self,
+        *flags: str,
+        wait: bool = True,
+        prefix: tuple[str, ...] = (),
+        descriptors: int | None = None,
+    ) -> None:
+        """Start the server; with `wait`, until it is ready. It is forked if no `prefix` command is given.
+
+        A forked one may have at most `descriptors` open files.
+        """
         with open(self.home.with_suffix(".out"), "ab") as output, open(os.devnull, "rb") as nothing:
             command = ["serve", "--no-open", *flags]
-            self.process = start_bullpen(command, self.environment(), (nothing, output, output), prefix)
+            streams = (nothing, output, output)
+            self.process = start_bullpen(command, self.environment(), streams, prefix, descriptors)
         if wait:
             await self.ready()
 

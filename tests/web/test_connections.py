@@ -20,7 +20,6 @@ from web.raw_connection import RawConnection, authorization_field, open_raw, req
 
 DESCRIPTORS = 256
 MANY_CONNECTIONS = 300
-FEW_DESCRIPTORS = ("prlimit", f"--nofile={DESCRIPTORS}:{DESCRIPTORS}")
 UPGRADE = (
     "Upgrade: websocket",
     "Connection: Upgrade",
@@ -43,7 +42,7 @@ async def short_timeout_server(tmp_path: Path, workspace: Path) -> AsyncIterator
 async def few_descriptors_server(tmp_path: Path, workspace: Path) -> AsyncIterator[Server]:
     """A server with few file descriptors."""
     server = Server(tmp_path / "home", workspace)
-    await server.start(prefix=FEW_DESCRIPTORS)
+    await server.start(descriptors=DESCRIPTORS)
     yield server
     await server.close()
 
@@ -376,7 +375,7 @@ async def test_unfinished_tls_handshakes_do_not_lock_the_owner_out(
     tmp_path: Path, workspace: Path, certificate: Certificate
 ) -> None:
     server = TlsServer(tmp_path / "home", workspace, certificate)
-    await server.start(prefix=FEW_DESCRIPTORS)
+    await server.start(descriptors=DESCRIPTORS)
     try:
         async with AsyncExitStack() as stack:
             opened = await open_connections(server, stack, b"\x16\x03\x01")

@@ -6,13 +6,13 @@ import os
 import re
 import stat
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from bullpen.domain.errors import Invalid
 from bullpen.home import OPENED_BY_NAME, hold, write_private
+from support.commands import Bullpen
 from support.pictures import png
 from support.registered_repository import RegisteredRepository
 from support.repositories import Repo
@@ -97,12 +97,10 @@ def test_a_link_in_place_of_a_file_that_the_server_opens_is_refused_in_a_sentenc
 async def test_a_second_server_on_one_home_is_refused_and_a_stale_lock_is_ignored(
     server: Server,
 ) -> None:
-    env = server.environment() | {"BULLPEN_PORT": "0"}
-    command = [sys.executable, "-m", "bullpen", "serve", "--no-open"]
-    second = subprocess.run(command, env=env, capture_output=True, text=True, timeout=30, check=False)
-    assert second.returncode != 0
-    assert "another server runs on" in second.stderr
-    assert "Traceback" not in second.stderr
+    second = await Bullpen(server.environment() | {"BULLPEN_PORT": "0"})("serve", "--no-open")
+    assert second.code != 0
+    assert "another server runs on" in second.err
+    assert "Traceback" not in second.err
     await server.kill()
     assert (server.home / "server.lock").exists()
     await server.start()
@@ -123,15 +121,14 @@ async def test_programs_started_from_another_database_are_not_touched(server: Se
     path = f"/api/sessions/{session['id']}/workers"
     worker = await server.new_terminal(session["id"])
     await server.kill()
-    env = server.environment() | {"BULLPEN_DATABASE_URL": f"sqlite:///{tmp_path / 'other.db'}"}
-    command = [sys.executable, "-m", "bullpen", "serve", "--no-open"]
-    other = subprocess.run(command, env=env, capture_output=True, text=True, timeout=30, check=False)
-    assert other.returncode == 1
-    assert other.stderr.startswith("bullpen: this database has no record of 1 of the programs that run here")
+    bullpen = Bullpen(server.environment() | {"BULLPEN_DATABASE_URL": f"sqlite:///{tmp_path / 'other.db'}"})
+    other = await bullpen("serve", "--no-open")
+    assert other.code == 1
+    assert other.err.startswith("bullpen: this database has no record of 1 of the programs that run here")
     await server.start()
     [adopted] = (await server.call("GET", path))["workers"]
     assert (adopted["state"], adopted["run"]) == ("active", 1)
-    assert other.stderr.endswith(f"kill -9 {adopted['pid']}\n")
+    assert other.err.endswith(f"kill -9 {adopted['pid']}\n")
     assert adopted["id"] == worker["id"]
 
 

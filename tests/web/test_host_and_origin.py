@@ -2,9 +2,8 @@
 
 import itertools
 import json
+import os
 import socket
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
 from bullpen.web.app import every_route
+from support.commands import Bullpen
 from support.server import Server
 from web.clients import log_in
 
@@ -123,13 +123,12 @@ async def test_no_socket_opens_under_a_foreign_or_repeated_host(shared_server: S
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.test"])
-def test_the_server_does_not_listen_beyond_loopback_without_tls_or_the_flag(
+async def test_the_server_does_not_listen_beyond_loopback_without_tls_or_the_flag(
     tmp_path: Path, host: str
 ) -> None:
-    command = [sys.executable, "-m", "bullpen", "serve", "--no-open", "--port", "0", "--host", host]
-    env = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "BULLPEN_HOME": str(tmp_path / "home")}
-    refused = subprocess.run(command, env=env, capture_output=True, text=True, timeout=30, check=False)
-    assert refused.returncode != 0
-    assert "--allow-plain-http-beyond-loopback" in refused.stderr
-    assert "Traceback" not in refused.stderr
+    bullpen = Bullpen(os.environ | {"HOME": str(tmp_path), "BULLPEN_HOME": str(tmp_path / "home")})
+    refused = await bullpen("serve", "--no-open", "--port", "0", "--host", host)
+    assert refused.code != 0
+    assert "--allow-plain-http-beyond-loopback" in refused.err
+    assert "Traceback" not in refused.err
     assert not (tmp_path / "home" / "server.json").exists()

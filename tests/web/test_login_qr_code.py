@@ -7,8 +7,6 @@ import pty
 import re
 import select
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -17,6 +15,7 @@ from pathlib import Path
 import pytest
 import segno
 
+from support.forks import start_bullpen
 from support.server import Server, end_processes_of
 from web.clients import printed_login_line
 
@@ -25,11 +24,8 @@ from web.clients import printed_login_line
 def serving_on_a_terminal(server: Server) -> Iterator[int]:
     """Run the server on a terminal; its output can be read from the descriptor."""
     master, slave = pty.openpty()
-    command = [sys.executable, "-m", "bullpen", "serve", "--no-open"]
-    process = subprocess.Popen(
-        command, env=server.environment(), stdin=slave, stdout=slave, stderr=subprocess.DEVNULL
-    )
-    os.close(slave)
+    with open(slave, "r+b", buffering=0) as terminal, open(os.devnull, "wb") as nothing:
+        process = start_bullpen(["serve", "--no-open"], server.environment(), (terminal, terminal, nothing))
     try:
         yield master
     finally:

@@ -3,7 +3,6 @@
 import json
 import re
 import shlex
-import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -35,8 +34,11 @@ class AgentBehavior:
 def read_script(path: Path | None) -> dict[str, Any]:
     if path is None:
         return {}
-    text = path.read_text()
-    return tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
+    if path.suffix != ".toml":
+        return json.loads(path.read_text())  # type: ignore[no-any-return]
+    import tomllib
+
+    return tomllib.loads(path.read_text())
 
 
 def read_steps(source: str | list[Any]) -> list[Step]:
