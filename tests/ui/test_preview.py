@@ -73,9 +73,12 @@ class PreviewPage:
         self.port = free_port()
 
     @classmethod
-    async def open(cls, device: BrowserContext, server: Server, url: str | None = None) -> "PreviewPage":
+    async def open(
+        cls, device: BrowserContext, server: Server, url: str | None = None, level: str = "open"
+    ) -> "PreviewPage":
         session = await server.new_session(title="Shop")
-        this = cls(await device.new_page(), server, await server.new_terminal(session["id"]))
+        terminal = await server.new_terminal(session["id"], sandbox=level)
+        this = cls(await device.new_page(), server, terminal)
         await this.page.goto(f"{url or server.url}/#/session/{session['id']}")
         await this.page.get_by_role("button", name="Show the panel").click()
         await this.page.get_by_role("tablist", name="Panels").get_by_role("tab", name="Preview").click()
@@ -133,6 +136,16 @@ async def test_the_page_of_a_web_server_is_shown_beside_its_session_until_the_se
     await type_line(preview.server, preview.worker, "\x03")
     await expect(panel).to_contain_text("No open ports")
     await expect(page.locator("iframe")).to_have_count(0)
+
+
+async def test_the_page_of_a_web_server_in_the_sandbox_is_shown_as_well(
+    device: BrowserContext, server: Server
+) -> None:
+    preview = await PreviewPage.open(device, server, level="workspace")
+    await preview.start_web_server(PLAIN)
+    await expect(preview.frame.get_by_role("heading", name="Hello from the session")).to_be_visible()
+    await expect(preview.panel.get_by_role("list", name="Ports")).to_contain_text(preview.worker["name"])
+    assert preview.worker["sandbox"] == "workspace"
 
 
 async def test_a_page_is_shown_in_a_tab_of_its_session_also_after_a_reload(preview: PreviewPage) -> None:
