@@ -15,6 +15,7 @@ import psutil
 import websockets
 from websockets.asyncio.client import ClientConnection, connect
 
+from bullpen.keeper.marker import MARKER
 from bullpen.workers.children import ChildHandles
 from support.forks import Process, start_bullpen
 from support.internal_errors import find_internal_error
@@ -198,17 +199,24 @@ def end_processes_of(home: Path) -> None:
 
 def processes_of(home: Path) -> list[int]:
     """Return the pids of the server and the keeper of a data directory, and of the keeper's programs."""
-    marked = []
-    for process in psutil.process_iter():
-        try:
-            words = process.cmdline()
-            ours = str(home) in words or process.environ().get("BULLPEN_HOME") == str(home)
-            child = "BULLPEN_CHILD" in process.environ() and _is_child_of(process, home)
-        except (psutil.NoSuchProcess, psutil.AccessDenied, psutil.ZombieProcess):
-            continue
-        if (ours or child) and process.pid != os.getpid():
-            marked.append(process.pid)
-    return marked
+    path, child = os.fsencode(home), f"{MARKER}={ChildHandles(home).home_id}/".encode()
+    found = []
+    for pid in map(int, filter(str.isdecimal, os.listdir("/proc"))):
+        words = _strings(pid, "cmdline")
+        variables = _strings(pid, "environ") if words[0] else []  # not of a thread of the kernel
+        ours = path in words or b"BULLPEN_HOME=" + path in variables
+        if (ours or any(each.startswith(child) for each in variables)) and pid != os.getpid():
+            found.append(pid)
+    return found
+
+
+def _strings(pid: int, name: str) -> list[bytes]:
+    """Return the arguments or variables of a process; an empty one if it has ended or is another user's."""
+    try:
+        with open(f"/proc/{pid}/{name}", "rb") as file:
+            return file.read().split(b"\0")
+    except OSError:
+        return [b""]
 
 
 def has_ended(pid: int) -> bool:
@@ -230,10 +238,6 @@ def _end(pids: list[int]) -> None:
                 signal.pidfd_send_signal(ends[-1], signal.SIGKILL)
         for end in ends:
             select.select([end], [], [], 5)
-
-
-def _is_child_of(process: psutil.Process, home: Path) -> bool:
-    return any(str(home) in parent.cmdline() for parent in process.parents())
 
 
 ConnectionClosed = websockets.ConnectionClosed
