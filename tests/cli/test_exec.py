@@ -2,6 +2,8 @@
 
 import asyncio
 import signal
+import subprocess
+import sys
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
@@ -30,6 +32,19 @@ async def test_exec_prints_only_the_output_and_exits_with_the_code_of_the_comman
     assert await bullpen("exec", "job", "--", *command) == CommandResult(3, "one\ntwo\n", "")
     assert await bullpen("exec", "job", "--", "env", "true") == CommandResult(0, "", "")
     assert await workers(server, session) == [("env", "terminated", 2, 3), ("env", "exited", 1, 0)]
+
+
+async def test_a_command_ends_when_the_reader_of_its_output_has_ended(
+    bullpen: Bullpen, server: Server
+) -> None:
+    session = await server.new_session(title="job")
+    command = f"{sys.executable} -m bullpen exec job -- yes | head -n 2"
+    piped = subprocess.run(
+        ["bash", "-c", command], env=bullpen.env, capture_output=True, text=True, check=True
+    )
+    assert (piped.stdout, piped.stderr) == ("y\ny\n", "")
+    [worker] = (await server.call("GET", f"/api/sessions/{session['id']}/workers"))["workers"]
+    await server.worker_in(session["id"], worker["id"], "terminated")
 
 
 async def test_a_command_that_does_not_exist_is_refused_and_leaves_nothing(

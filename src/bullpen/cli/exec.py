@@ -28,8 +28,8 @@ _CTRL_C = b"\x03"
 def exec_(session: str, role: str | None, command: tuple[str, ...]) -> int:
     """Run a command in a session, print its output as it comes, and exit with its exit code.
 
-    It runs in a terminal of the session, without a shell, and gets no input. Ctrl-C ends it; it goes on when
-    the server restarts.
+    It runs in a terminal of the session, without a shell, and gets no input. Ctrl-C ends it, and so does the
+    end of a program that reads the output, such as head. It goes on when the server restarts.
 
     \b
     Examples:
@@ -62,7 +62,7 @@ def _free_role(session: Session, command: tuple[str, ...]) -> str | None:
 async def _print_output(client: Client, worker: Worker) -> ExitFrame:
     """Print a terminal's output until its program ends, and return its exit.
 
-    Ctrl-C ends the program, the second time by force.
+    Ctrl-C ends the program, the second time by force. So does a pipe whose reader has ended.
     """
     loop, interrupted = asyncio.get_running_loop(), asyncio.Event()
     shown = OutputFilter() if sys.stdout.isatty() else None
@@ -84,8 +84,12 @@ async def _print_output(client: Client, worker: Worker) -> ExitFrame:
         async for frame in terminal:
             match frame:
                 case OutputFrame(data=data) | HistoryFrame(data=data):
-                    sys.stdout.buffer.write(converter.feed(data))
-                    sys.stdout.buffer.flush()
+                    try:
+                        sys.stdout.buffer.write(converter.feed(data))
+                        sys.stdout.buffer.flush()
+                    except BrokenPipeError:
+                        await client.end_worker(worker.session_id, worker.id)
+                        raise
                 case ExitFrame():
                     sys.stdout.buffer.write(shown.restore() if shown else b"")
                     return frame
