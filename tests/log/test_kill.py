@@ -12,8 +12,11 @@ from bullpen.store.events import EventStore
 from support.appender import SESSIONS, run
 from support.sample_events import error_texts
 
-PROCESSES = multiprocessing.get_context("forkserver")  # which imports the appender once
-PROCESSES.set_forkserver_preload(["support.appender"])
+# The server of forks imports once what takes long; it does not find the modules of the tests.
+PROCESSES = multiprocessing.get_context("forkserver")
+PROCESSES.set_forkserver_preload(
+    ["bullpen.log.log", "bullpen.store.database", "bullpen.store.events", "sqlalchemy.dialects.sqlite"]
+)
 
 
 def run_and_kill(url: str, after_appends: int) -> dict[str, int]:
