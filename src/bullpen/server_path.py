@@ -20,7 +20,11 @@ SERVER_PATH = ServerPath()
 
 @lru_cache(8)
 def _outside(path: str, writable: tuple[str, ...]) -> str:
-    """Return the absolute directories of a PATH that lie in none of the others, which are real paths."""
+    """Return the absolute directories of a PATH that lie in none of the others, which are real paths.
+
+    If none is left, because a workspace may be anywhere, return those of the system.
+    """
     tops = [f"{each.rstrip('/')}/" for each in writable]
     found = [each for each in path.split(":") if os.path.isabs(each)]
-    return ":".join(each for each in found if not f"{os.path.realpath(each)}/".startswith(tuple(tops)))
+    outside = [each for each in found if not f"{os.path.realpath(each)}/".startswith(tuple(tops))]
+    return ":".join(outside) or os.defpath

@@ -53,6 +53,24 @@ async def test_the_strictest_level_that_is_set_applies(
     assert (await server.call("GET", client.path))["sandbox"] == session
 
 
+async def test_agents_and_git_work_where_the_workspace_root_is_the_whole_machine(server: Server) -> None:
+    server.set(AGENT_WORKSPACE_ROOT="/", BULLPEN_SANDBOX="workspace")
+    await server.restart()
+    repository = Repo(server.workspace / "site")
+    (server.workspace / "other").mkdir()
+    session = await server.new_session(locationPath=str(repository.path))
+    show = "ls >> shown; ls ../other >> shown 2>&1 || echo hidden >> shown"
+    body = {"type": "terminal", "command": ["sh", "-c", show], "sandbox": "workspace"}
+    path = f"/api/sessions/{session['id']}"
+    worker = await server.call("POST", f"{path}/workers", 201, json=body)
+    ended = await server.worker_in(session["id"], worker["id"], "exited", "failed")
+    assert (ended["error"], ended["exitCode"]) == (None, 0)
+    shown = (repository.path / "shown").read_text().splitlines()
+    assert shown[-1] == "hidden"
+    changed = (await server.call("GET", f"{path}/diff"))["files"]
+    assert [each["path"] for each in changed] == ["shown"]
+
+
 async def test_a_repository_can_require_a_level(server: Server) -> None:
     await define_scripted(server)
     repository = Repo(server.workspace / "site")

@@ -12,6 +12,8 @@ from .root_rules import homes
 
 # Directories with sockets, temporary files and homes, also those of other users: root can read them.
 _PRIVATE = ("/run", "/tmp", "/var/tmp", "/home", "/root")
+# A root above one of them cannot be hidden: no program would start.
+_SYSTEM = ("/usr", "/bin", "/lib", "/etc")
 # What the system needs in /run.
 _NEEDED_IN_RUN = ("/etc/resolv.conf", "/run/current-system", "/run/opengl-driver")
 # Readable only for root, who may run the server.
@@ -40,9 +42,10 @@ def machine_paths(
         *_NEEDED_IN_RUN,
     ]
     hidden = list(_real([*secrets, *own]))
+    hideable = [each for each in roots if not _holds_system(os.path.realpath(each))]
     return MachinePaths(
         homes=tuple(_real(user_homes)),
-        private=tuple(path for path in _real([*_PRIVATE, *roots]) if os.path.isdir(path)),
+        private=tuple(path for path in _real([*_PRIVATE, *hideable]) if os.path.isdir(path)),
         own=tuple(_real(own)),
         secrets=tuple(_real(secrets)),
         files=frozenset(path for path in hidden if not os.path.isdir(path)),
@@ -51,6 +54,11 @@ def machine_paths(
         private_cache=str(_private_cache(config.home)),
         empty=str(empty_file(config.home)),
     )
+
+
+def _holds_system(directory: str) -> bool:
+    """Return whether a directory is one of the system's, or is above one."""
+    return any(Path(os.path.realpath(each)).is_relative_to(directory) for each in _SYSTEM)
 
 
 def _private_cache(home: Path) -> Path:
