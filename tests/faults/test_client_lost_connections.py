@@ -114,12 +114,12 @@ async def test_a_terminal_connection_that_is_cut_loses_and_repeats_nothing_in_ei
     assert counted == [b"%d" % number for number in range(1, len(counted) + 1)]
 
 
-def cut_the_first_message(wire: TcpProxy, received: Sequence[object], rng: random.Random) -> None:
-    """Cut the connection in the message after the handshake, and at random places after the first message."""
+def cut_the_first_messages(wire: TcpProxy, received: Sequence[object], rng: random.Random) -> None:
+    """Cut the connection in the two messages after the handshake, and at random places after these."""
 
     def scissors(direction: str, nth: int) -> bool:
         if not received:
-            return wire.cuts < FIRST_CUTS and direction == "down" and nth == 1
+            return wire.cuts < FIRST_CUTS and direction == "down" and nth in (1, 2) and rng.random() < 0.5
         return wire.cuts < FEWER_CUTS and rng.random() < (0.04 if nth else 0.01)
 
     wire.should_cut = scissors
@@ -144,7 +144,7 @@ async def test_a_terminal_connection_cut_in_the_history_continues_directly_after
         tasks.create_task(read_frames(writer, ready))
         await writer.write(f"exec {sys.executable} {program} {tmp_path / 'journal'}\n".encode())
         await ready.wait()
-        cut_the_first_message(wire, received, random.Random(7))
+        cut_the_first_messages(wire, received, random.Random(7))
         async with cut.terminal(*terminal_id) as terminal:
             async for frame in terminal:
                 if isinstance(frame, OutputFrame | HistoryFrame):
@@ -171,9 +171,11 @@ async def test_a_follower_whose_connection_is_cut_in_the_snapshot_gets_every_eve
     await server.start()
     async with server.socket(f"/ws/session/{session['id']}") as socket:
         await socket.send('{"type": "subscribe", "after": 0}')
-        assert json.loads(await socket.recv())["type"] == "snapshot"
+        while (message := json.loads(await socket.recv()))["type"] == "heartbeat":
+            pass
+        assert message["type"] == "snapshot"
     received: list[Event] = []
-    cut_the_first_message(wire, received, random.Random(8))
+    cut_the_first_messages(wire, received, random.Random(8))
     async with (
         asyncio.timeout(280),
         Client(wire.url, server.token) as cut,

@@ -19,14 +19,19 @@ async def test_the_waiting_time_counts_from_the_permission_that_is_open(chat: Ch
     await expect(chat.log).to_contain_text(re.compile(r"Waiting for you for [0-3] s"), timeout=4000)
 
 
+@pytest.mark.parametrize("answered_before", [False, True])  # an agent that never answered ends its session
 async def test_the_session_reports_a_crash_once_with_the_name_of_the_agent(
-    device: BrowserContext, server: Server
+    device: BrowserContext, server: Server, answered_before: bool
 ) -> None:
-    chat = await ChatPage.at(device, await SessionClient.begin(server, "demo", title="Falls over"))
+    talk = await SessionClient.begin(server, "demo", title="Falls over")
+    if answered_before:
+        await talk.run_turn("help")
+    chat = await ChatPage.at(device, talk)
     await chat.send_message("crash")
     message = chat.page.get_by_role("main").get_by_text("exit code 3")
     await expect(message).to_have_text("Demo crashed (exit code 3)")
-    await expect(chat.page.get_by_role("button", name="Try again in a new session")).to_be_visible()
+    name = "Start again" if answered_before else "Try again in a new session"
+    await expect(chat.page.get_by_role("button", name=name)).to_be_visible()
     await expect(message).to_have_count(1)
 
 
@@ -65,7 +70,7 @@ async def test_the_age_of_a_permission_is_the_same_in_the_chat_and_in_the_list_o
     await expect(sessions.locator("time")).to_have_text(in_list)
 
 
-@pytest.mark.own_server
+@pytest.mark.intervals(heartbeat=3600.0)  # none helps
 async def test_all_connections_of_a_page_are_restored_together(
     device: BrowserContext, server: Server
 ) -> None:

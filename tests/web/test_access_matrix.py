@@ -349,6 +349,7 @@ async def test_a_guest_can_send_no_order_over_a_socket(shared_server: Server) ->
         f"/ws/session/{session['id']}", headers=await guest_headers(shared_server, session["id"])
     ) as ws:
         await ws.send('{"type": "prompt", "id": "1", "text": "x", "promptId": "p"}')
+        assert '"heartbeat"' in str(await ws.recv())
         assert '"forbidden"' in str(await ws.recv())
 
 

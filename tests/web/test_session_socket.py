@@ -27,6 +27,13 @@ async def order(ws: ClientConnection, message: dict[str, Any]) -> dict[str, Any]
                 return answer
 
 
+async def test_a_client_that_has_every_event_gets_a_heartbeat_at_once(conversation: SessionClient) -> None:
+    head = (await conversation.events())[-1]["seq"]
+    async with conversation.server.socket(f"/ws/session/{conversation.id}") as ws, asyncio.timeout(10):
+        await ws.send(json.dumps({"type": "subscribe", "after": head}))
+        assert json.loads(await ws.recv()) == {"type": "heartbeat", "head": head}
+
+
 async def test_a_prompt_is_acknowledged_under_its_id_and_once(conversation: SessionClient) -> None:
     async with conversation.server.socket(f"/ws/session/{conversation.id}") as ws:
         message = {"type": "prompt", "id": "1", "text": "[[chunk hello]]", "promptId": "p1"}

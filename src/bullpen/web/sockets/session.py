@@ -109,10 +109,13 @@ class SessionSocket:
         return self._socket.push(_frame(batch))
 
     async def _send_heartbeats(self) -> None:
-        """Send a heartbeat with the newest seq at a fixed interval, so that the client notices a loss."""
+        """Send heartbeats with the newest seq, the first at once, so that the client notices a loss.
+
+        The first one tells a client that has every event already that its connection works.
+        """
         while True:
-            await asyncio.sleep(intervals().heartbeat)
             await self._socket.send({"type": "heartbeat", "head": self._log.head})
+            await asyncio.sleep(intervals().heartbeat)
 
 
 def _frame(batch: EventBatch) -> Frame:
