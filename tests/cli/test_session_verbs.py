@@ -341,6 +341,20 @@ async def test_ls_shows_that_a_session_works_while_its_command_runs(bullpen: Bul
     assert " working " not in (await bullpen("ls")).out
 
 
+async def test_ls_and_show_shorten_a_directory_in_the_middle(
+    bullpen: Bullpen, tmux: Tmux, server: Server
+) -> None:
+    directory = server.workspace / "a-customer-with-a-long-name" / "frontend"
+    directory.mkdir(parents=True)
+    await bullpen("new", "-d", str(directory), "--name", "site")
+    tmux.resize(50, 30)
+    resized = "until [ \"$(stty size)\" = '30 50' ]; do :; done"
+    await tmux.enter(f"{resized}; bullpen ls; bullpen show site; echo over-$((40 + 2))")
+    shown = await tmux.until("\nover-42\n")
+    assert re.search(r"^○ +site .*…\S*end  ", shown, re.MULTILINE), shown
+    assert re.search(r"^directory +\S+…\S+/frontend$", shown, re.MULTILINE), shown
+
+
 async def test_export_to_a_file_that_exists_names_force_which_replaces_it(
     bullpen: Bullpen, server: Server, tmp_path: Path
 ) -> None:

@@ -6,11 +6,11 @@ from ..client import Session, Worker
 from ..domain.reasons import end_reason_text
 from .find import find_session
 from .output import print_json
-from .table import TableCell, TableColumn, print_table
+from .table import TableCell, TableColumn, path_column, print_table
 from .text import age, home_relative, short, shown_state, worker_state
 from .verb import json_option, session_argument, with_client
 
-_DETAIL_COLUMNS = (TableColumn("", least=8), TableColumn("", least=12))
+_DETAIL_COLUMNS = (TableColumn("", least=8), path_column("", least=12))  # one detail is a path
 WORKER_COLUMNS = (
     TableColumn("ROLE", least=8),
     TableColumn("ID"),
