@@ -14,10 +14,10 @@ import pytest
 from websockets.asyncio.client import connect
 
 from bullpen.cli.systemd_unit import NAME
-from bullpen.config import load
+from bullpen.config import describe, find_definition, load
 from docs.example_server import check_same_shape
 from docs.page_examples import BIN, command_lines, run_line, uses_examples
-from docs.test_operations import DATA
+from docs.test_operations import DATA, PAGE
 from support.forks import start_bullpen
 from support.server import Server
 from support.tls import Certificate, TlsServer
@@ -29,6 +29,19 @@ NGINX_VARIABLES = {
     "$scheme": "https",
     "$http_upgrade": "websocket",
 }
+
+
+def test_the_page_names_the_variable_and_the_default_of_each_setting() -> None:
+    table = re.findall(r"^\| `(\w+)` \| `(\w+)` \| (?:`([^`]+)`)?[^|]*\|", PAGE, re.MULTILINE)
+    defaults = describe(load(env={"HOME": "/root"}))
+    assert [name for name, *_ in table] == list(defaults)
+    for name, variable, shown in table:
+        assert find_definition(name).env == variable
+        if shown and name != "sandbox_caches":  # the page shows only some of these
+            value = defaults[name]["value"]
+            assert shown.replace("~", "/root") == (
+                str(value).lower() if value in (True, False) else str(value)
+            )
 
 
 @uses_examples("docs/operations.md", "[[rules]]")
