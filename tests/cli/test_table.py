@@ -46,4 +46,5 @@ def test_a_path_is_shortened_in_the_middle() -> None:
     (_, line) = lay_out([path_column("DIRECTORY", least=8)], [[path]], 24)
     assert (line[:7], line[-8:], len(line)) == ("~/code/", "frontend", 24)
     assert fit_path("/short", 24) == "/short"
+    assert fit_path("DIRECTORY", 8) == "DIRECTO…", "the title of its column"
     assert fit_path(path, 3) == "~/…"

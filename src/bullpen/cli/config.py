@@ -14,7 +14,7 @@ from ..config import HIDDEN, config_file, describe, find_definition, load
 from ..domain.errors import BullpenError, Invalid
 from .config_edit import read_config, replace_config, toml_value, with_setting, without_setting
 from .output import print_json
-from .table import TableColumn, print_table
+from .table import TableColumn, path_column, print_table
 from .text import home_relative
 from .verb import json_option, with_client
 from .verb_group import VerbGroup
@@ -23,12 +23,12 @@ _COLUMNS = (
     TableColumn(""),
     TableColumn("SETTING"),
     TableColumn("VALUE", least=12),
-    TableColumn("FROM", least=8),
+    path_column("FROM", least=8),
 )
 _RUNNING_COLUMNS = (
     TableColumn("SETTING"),
     TableColumn("RUNNING SERVER", least=14),
-    TableColumn("FROM", least=8),
+    path_column("FROM", least=8),
 )
 _DIFFERS = "*"
 

@@ -12,7 +12,7 @@ from ..domain.errors import NotFound
 from .find import find_repository, find_session
 from .output import print_json
 from .session_place import absolute
-from .table import TableColumn, print_table
+from .table import TableColumn, path_column, print_table
 from .text import describe_limit, paint, short
 from .verb import json_option, with_client
 from .verb_group import VerbGroup
@@ -25,7 +25,7 @@ sandbox = VerbGroup(help="Show or extend what agents can read, write and reach."
 _RUNS = (TableColumn("ROLE", least=8), TableColumn("TYPE"), TableColumn("SANDBOX"))
 
 
-_GRANTS = (TableColumn("ID"), TableColumn("MAY"), TableColumn("TARGET", least=12), TableColumn("SESSIONS OF"))
+_GRANTS = (TableColumn("ID"), TableColumn("MAY"), path_column("TARGET", least=12), TableColumn("SESSIONS OF"))
 
 
 @sandbox.command()

@@ -117,8 +117,11 @@ def fit(text: str, columns: int) -> str:
 
 
 def fit_path(path: str, columns: int) -> str:
-    """Return the path, shortened in the middle: its beginning and its end are the most useful parts."""
-    if width(path) <= columns or columns < _MIN_PATH_COLUMNS:
+    """Return the path, shortened in the middle: its beginning and its end are the most useful parts.
+
+    Another text, such as the title of a column, is shortened at its end.
+    """
+    if width(path) <= columns or columns < _MIN_PATH_COLUMNS or "/" not in path:
         return fit(path, columns)
     head = fit(path, columns // 3)  # ends with the ellipsis
     tail = ""
