@@ -7,6 +7,7 @@ from typing import Any
 
 import psutil
 import pytest
+from websockets.asyncio.client import ClientConnection
 
 from bullpen.domain.events import Draft, SessionStart
 from bullpen.log.log import SessionLog
@@ -61,12 +62,19 @@ async def _open(server: Server, session_id: str, count: int) -> None:
     async with server.socket(f"/ws/session/{session_id}") as ws:
         await ws.send(json.dumps({"type": "subscribe", "after": count}))
         await server.call("PATCH", path, json={"title": "renamed"})
-        frame: dict[str, Any] = json.loads(await ws.recv())
+        frame = await _next_frame(ws)
         assert [event["seq"] for event in frame["events"]] == [count + 1]
     async with server.socket(f"/ws/session/{session_id}") as ws:  # a client that has only the first event
         await ws.send(json.dumps({"type": "subscribe", "after": 1}))
-        frame = json.loads(await ws.recv())
+        frame = await _next_frame(ws)
         assert frame["type"] == ("snapshot" if count > 10_000 else "events")
+
+
+async def _next_frame(ws: ClientConnection) -> dict[str, Any]:
+    """Return the next frame that is no heartbeat."""
+    while (frame := json.loads(await ws.recv()))["type"] == "heartbeat":
+        continue
+    return dict(frame)
 
 
 async def _page(server: Server, path: str, before: int) -> list[int]:

@@ -82,7 +82,7 @@ def test_where_landlock_is_refused_too_nothing_starts_in_a_sandbox(tmp_path: Pat
 @pytest.fixture
 def without_bubblewrap(server: Server) -> str:
     """Return a PATH with programs, but without bubblewrap."""
-    programs = server.workspace / "bin"
+    programs = server.home.with_name("bin")  # programs in a workspace are not used
     programs.mkdir()
     for name in ("sh", "env", "cat", "git", "setpriv"):
         (programs / name).symlink_to(f"/usr/bin/{name}")
