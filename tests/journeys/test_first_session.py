@@ -72,7 +72,7 @@ async def test_a_newcomer_adds_a_project_approves_a_change_and_sees_its_diff_in_
             await user.click("Changes", role="tab")
             changes = page.get_by_role("complementary", name="Changes")
             await user.act(changes.get_by_role("button", name="notes.md").click())
-            diff = page.get_by_role("region", name="notes.md")
+            diff = page.get_by_role("region", name="notes.md", exact=True)
             await expect(diff).to_contain_text("The demo agent was here (1).")
 
             assert await page.evaluate("window.violations") == []
