@@ -24,6 +24,8 @@ RECORD_NOTIFICATIONS = """
     }
 """
 
+STORED = "localStorage.getItem('bullpen.view.notifications')?.includes('true')"
+
 # A headless browser never hides a tab, so the test changes the visibility.
 SET_VISIBILITY = """state => {
     Object.defineProperty(document, 'visibilityState', { get: () => state, configurable: true })
@@ -54,6 +56,9 @@ async def test_a_notification_about_another_session_opens_that_session(
     await page.goto(f"{server.url}/#/settings/notifications")
     checkbox = page.get_by_role("checkbox", name="Notify me in this browser")
     await checkbox.check()
+    async with asyncio.timeout(30):
+        while not await page.evaluate(STORED):  # the browser gives the permission
+            await asyncio.sleep(0.05)
     await page.reload()
     await expect(checkbox).to_be_checked()
     await expect(page.get_by_role("link", name="an old thing")).to_be_visible()
