@@ -161,6 +161,8 @@ class ViewNavigator:
         await self._page.get_by_role("tab", name="Scripted").click()
         await self._page.get_by_label("Message", exact=True).fill("see @")
         await expect(self._page.get_by_role("option", name="notes.md")).to_be_visible()
+        # It is shown until the chat, which a tab has just opened, has scrolled to its end.
+        await expect(self._page.get_by_role("button", name="Latest")).to_have_count(0)
 
     async def inbox(self) -> None:
         await self._show("inbox")
