@@ -7,7 +7,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # the server starts it by it
 
 
 def main() -> None:
-    sys.modules["ssl"] = None  # type: ignore[assignment] # its import takes as long as starting Python
+    sys.modules["ssl"] = None  # type: ignore[assignment] # asyncio runs without it, and starts sooner
     import asyncio
 
     from support.scripted_agent.agent import ScriptedAgent

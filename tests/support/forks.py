@@ -134,11 +134,12 @@ def start_bullpen(
 ) -> Process:
     """Start `bullpen`: forked, unless a variable or a prefix command requires a new interpreter.
 
-    A fork may have at most `descriptors` open files.
+    A fork may have at most `descriptors` open files; without a limit, `bullpen` has that of the tests.
     """
     if not prefix and preloaded_process().can_run_with(environment):
         numbers = [stream.fileno() for stream in streams]
         return preloaded_process().start(arguments, environment, numbers, descriptors)
+    assert descriptors is None, "only a fork can be limited"
     command = [*prefix, sys.executable, "-m", "bullpen", *arguments]
     stdin, stdout, stderr = streams
     return subprocess.Popen(command, env=environment, stdin=stdin, stdout=stdout, stderr=stderr)

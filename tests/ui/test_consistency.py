@@ -70,7 +70,7 @@ async def test_the_age_of_a_permission_is_the_same_in_the_chat_and_in_the_list_o
     await expect(sessions.locator("time")).to_have_text(in_list)
 
 
-@pytest.mark.intervals(heartbeat=3600.0)  # none helps
+@pytest.mark.intervals(heartbeat=3600.0)  # no heartbeat is sent during the test
 async def test_all_connections_of_a_page_are_restored_together(
     device: BrowserContext, server: Server
 ) -> None:

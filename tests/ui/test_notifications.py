@@ -24,6 +24,7 @@ RECORD_NOTIFICATIONS = """
     }
 """
 
+# Whether the page has stored that the user turned notifications on.
 STORED = "localStorage.getItem('bullpen.view.notifications')?.includes('true')"
 
 # A headless browser never hides a tab, so the test changes the visibility.
@@ -57,7 +58,7 @@ async def test_a_notification_about_another_session_opens_that_session(
     checkbox = page.get_by_role("checkbox", name="Notify me in this browser")
     await checkbox.check()
     async with asyncio.timeout(30):
-        while not await page.evaluate(STORED):  # the browser gives the permission
+        while not await page.evaluate(STORED):
             await asyncio.sleep(0.05)
     await page.reload()
     await expect(checkbox).to_be_checked()

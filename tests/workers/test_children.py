@@ -85,7 +85,7 @@ async def test_processes_of_a_child_are_searched_outside_the_event_loop_thread(
     child, orphan = await spawn_with_orphan(children, workspace, "w")
     with record_proc_scans() as scanning_threads:
         await child.stop()
-    async with asyncio.timeout(SECONDS):  # it has lost its memory, but may not have ended yet
+    async with asyncio.timeout(SECONDS):  # a killed process loses its variables before it ends
         while not (has_ended(child.pid) and has_ended(orphan)):
             await asyncio.sleep(0.01)
     assert scanning_threads
