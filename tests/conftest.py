@@ -1,15 +1,16 @@
 """Fixtures and settings for all tests: a running server, a workspace, and limits of hypothesis."""
 
+import asyncio
 import gc
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from support.intervals import marked
 from support.server import Server
+from support.shared_server import SharedServer, has_own_server, server_of_test
 from support.tls import Certificate, TlsServer
 
 # Sandboxed runs of the tests execute what is in this tree.
@@ -70,23 +71,33 @@ def print_figures(record_property: Callable[[str, object], None]) -> Callable[[s
     return lambda line: record_property(FIGURES, line)
 
 
+@pytest.fixture(scope="session")
+def server_of_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedServer]:
+    server = SharedServer(tmp_path_factory.mktemp("shared"))
+    yield server
+    asyncio.run(server.close())
+
+
 @pytest.fixture
-def workspace(tmp_path: Path) -> Path:
+def workspace(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """Return an empty directory in which the server of the test allows sessions."""
+    if "server" in request.fixturenames and not has_own_server(request):
+        shared: SharedServer = request.getfixturevalue("server_of_process")
+        return shared.workspace
     directory = tmp_path / "workspace"
     directory.mkdir()
     return directory
 
 
 @pytest.fixture
-async def server(tmp_path: Path, workspace: Path, request: pytest.FixtureRequest) -> AsyncIterator[Server]:
-    """Return a running server; the test may kill it, start it again, and read its data directory.
+async def server(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Server]:
+    """Return a running server without anything of other tests.
 
-    The mark `intervals` of a test or a module shortens its waits.
+    The test may kill it, start it again, change its environment, and read its data directory. With the mark
+    `own_server` it is a new one; the mark `intervals` also shortens its waits.
     """
-    server = Server(tmp_path / "home", workspace, marked(request))
-    await server.start()
-    yield server
-    await server.close()
+    async with server_of_test(request, tmp_path) as running:
+        yield running
 
 
 @pytest.fixture

@@ -26,9 +26,9 @@ def bullpen_without_server(tmp_path: Path) -> Bullpen:
 
 
 @pytest.fixture
-async def tmux(server: Server, tmp_path: Path) -> AsyncIterator[Tmux]:
+async def tmux(server: Server) -> AsyncIterator[Tmux]:
     """Open a terminal window that has `bullpen` in its path."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     env = server.environment() | {"PATH": path, "TERM": "xterm-256color"}
-    async with Tmux.open(tmp_path / "tmux", env) as tmux:
+    async with Tmux.open(server.workspace.parent / "tmux", env) as tmux:
         yield tmux

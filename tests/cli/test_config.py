@@ -52,6 +52,7 @@ async def test_an_unknown_setting_is_named_with_the_most_similar_setting(
     assert "did you mean port?" in done.err
 
 
+@pytest.mark.own_server
 async def test_config_shows_the_values_of_the_running_server_in_eighty_columns(
     server: Server, bullpen: Bullpen, tmux: Tmux
 ) -> None:
@@ -138,6 +139,7 @@ async def test_a_wrong_change_of_the_file_is_refused_and_changes_nothing(
     assert not file.exists()
 
 
+@pytest.mark.own_server
 async def test_a_change_of_the_file_says_when_the_running_server_uses_it(
     server: Server, bullpen: Bullpen
 ) -> None:

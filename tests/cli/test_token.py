@@ -10,6 +10,8 @@ from bullpen.domain.errors import Invalid, Unauthorized
 from support.commands import Bullpen
 from support.server import Server
 
+pytestmark = pytest.mark.own_server  # the shared one may have the login of a browser profile
+
 
 @pytest.mark.parametrize(
     ("text", "seconds"), [("90s", 90), ("15m", 900), ("12h", 43_200), ("30d", 2_592_000), ("2w", 1_209_600)]

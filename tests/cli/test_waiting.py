@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from pathlib import Path
 
 import pytest
 
@@ -74,9 +73,9 @@ async def test_a_queued_prompt_waits_on_when_another_worker_fails(
 
 
 async def test_send_does_not_wait_for_an_agent_that_does_not_start(
-    bullpen: Bullpen, talk: SessionClient, server: Server, tmp_path: Path
+    bullpen: Bullpen, talk: SessionClient, server: Server
 ) -> None:
-    message_sent = tmp_path / "message sent"
+    message_sent = server.home.parent / "message sent"
     await define_scripted(
         server, "broken", {"start": [{"do": "wait_for", "text": str(message_sent)}, "exit code=7"]}
     )

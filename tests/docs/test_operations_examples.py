@@ -76,6 +76,7 @@ async def test_a_line_of_the_audit_log_looks_as_the_page_shows_it(
         assert real[name] == shown[name]
 
 
+@pytest.mark.own_server
 @uses_examples(
     "docs/operations.md",
     "bullpen token add ci --expires",

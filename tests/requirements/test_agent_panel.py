@@ -2,7 +2,6 @@
 
 import asyncio
 import colorsys
-import json
 import re
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -260,6 +259,5 @@ async def test_r12_a_page_that_is_left_tells_the_server_which_ends_the_agents(
     ended = await talk.wait_for_event("session_end")
     assert ended["data"]["reason"] == "last_disconnect"
     assert (await talk.worker())["state"] == "terminated"
-    lines = (shared.home / "logs" / "audit.log").read_text().splitlines()
-    assert f"{talk.path}/leave" in [json.loads(line)["path"] for line in lines]
+    assert f"{talk.path}/leave" in [line["path"] for line in shared.audit_lines()]
     await chat.page.close()

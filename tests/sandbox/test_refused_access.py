@@ -13,19 +13,20 @@ from support.session_client import SessionClient, define_scripted
 
 
 @pytest.fixture
-async def client(server: Server, tmp_path: Path) -> SessionClient:
+async def client(server: Server) -> SessionClient:
     """Return a client of a session in a repository."""
-    await define_scripted(server, state=[f"{tmp_path}/scripted.journal"])
-    (tmp_path / "scripted.journal").touch()
+    journal = server.home.parent / "scripted.journal"
+    journal.touch()
+    await define_scripted(server, state=[str(journal)])
     repository = Repo(server.workspace / "shop")
     found = await server.call("POST", "/api/repositories", 201, json={"path": str(repository.path)})
     return await SessionClient.begin(server, repoId=found["id"], locationPath=str(repository.path))
 
 
 @pytest.fixture
-def outside(tmp_path: Path) -> Path:
+def outside(server: Server) -> Path:
     """Return a directory outside the workspace roots, with a file."""
-    directory = tmp_path / "data"
+    directory = server.home.parent / "data"
     directory.mkdir()
     (directory / "notes.txt").write_text("hello")
     return directory

@@ -46,14 +46,11 @@ async def log_in(profile: BrowserContext, server: Server) -> str:
     return secret
 
 
-async def restore_login(profile: BrowserContext, server: Server, secret: str) -> None:
-    """Remove everything that pages of a profile have stored, and store its login again."""
-    page = await profile.new_page()
-    await page.goto(f"{server.url}/manifest.webmanifest")  # the page itself would store something
+async def restore_login(page: Page, secret: str) -> None:
+    """Remove everything that pages of the profile of this page have stored, and store its login again."""
     await page.evaluate(
         "(secret) => { localStorage.clear(); localStorage.setItem('bullpen.secret', secret) }", secret
     )
-    await page.close()
 
 
 class TerminalPage:

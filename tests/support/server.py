@@ -1,6 +1,7 @@
 """Run a real server in its own process; a test may kill it and start it again."""
 
 import asyncio
+import json
 import os
 import select
 import signal
@@ -36,7 +37,10 @@ class Server:
         self.process: Process | None = None
         self._env = env or {}
         self._expected_mistakes: tuple[str, ...] = ()
-        self.http = httpx.AsyncClient(
+        self.http = self.new_client()
+
+    def new_client(self) -> httpx.AsyncClient:
+        return httpx.AsyncClient(
             base_url=self.url,
             headers={"Authorization": f"Bearer {TOKEN}"},
             verify=False,  # plain HTTP: reading the certificates of the system would take time
@@ -90,8 +94,7 @@ class Server:
         """Wait until the server is healthy, which means that it has adopted every worker."""
         async with asyncio.timeout(SECONDS):
             while True:
-                assert self.process is not None
-                if self.process.poll() is not None:
+                if self.has_ended():
                     raise AssertionError(f"the server ended: {self.output()[-2000:]}")
                 try:
                     if (await self.http.get("/api/health")).status_code == 200:
@@ -103,10 +106,16 @@ class Server:
     def output(self) -> str:
         return self.home.with_suffix(".out").read_text(errors="replace")
 
+    def audit_lines(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in (self.home / "logs" / "audit.log").read_text().splitlines()]
+
     async def ended(self) -> int:
         """Wait until the server ends by itself; return its exit code."""
         assert self.process is not None
         return await asyncio.to_thread(self.process.wait, SECONDS)
+
+    def has_ended(self) -> bool:
+        return self.process is None or self.process.poll() is not None
 
     async def kill(self) -> None:
         """Kill the server with SIGKILL: it cannot flush or report anything."""

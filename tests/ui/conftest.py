@@ -11,25 +11,28 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, BrowserContext, expect
+from playwright.async_api import Browser, BrowserContext, Page, expect
 
 from support import browser as browsers
 from support.chat_page import ChatPage
-from support.intervals import marked
 from support.page_errors import no_uncaught_errors
 from support.pages import log_in, new_profile, restore_login
 from support.server import Server
 from support.session_client import SessionClient, define_scripted
-from support.shared_server import SharedServer
+from support.shared_server import SharedServer, server_of_test
 
 expect.set_options(timeout=60_000)  # a deadline, not a measurement: the machine may be busy
 
 
 @dataclass(frozen=True)
 class SharedLogin:
-    """A browser profile with the cookie of a login, and the secret that its pages need beside the cookie."""
+    """A browser profile with the cookie of a login, and the secret that its pages need beside the cookie.
+
+    One page stays open: it changes what the profile has stored without loading a page for each test.
+    """
 
     profile: BrowserContext
+    page: Page
     secret: str
 
 
@@ -47,18 +50,17 @@ async def chromium() -> AsyncIterator[Browser]:
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def shared_server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[SharedServer]:
-    this = SharedServer(tmp_path_factory.mktemp("shared"))
-    await this.start()
-    yield this
-    await this.close()
-
-
-@pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def shared_login(chromium: Browser, shared_server: SharedServer) -> SharedLogin:
+async def shared_login(chromium: Browser, server_of_process: SharedServer) -> SharedLogin:
     """Return a browser profile that keeps the files of the page, and its login to the shared server."""
     profile = await new_profile(chromium)
-    return SharedLogin(profile, await log_in(profile, shared_server))
+    async with server_of_process.lent():
+        secret = await log_in(profile, server_of_process)
+        page = await profile.new_page()
+        await page.goto(
+            f"{server_of_process.url}/manifest.webmanifest"
+        )  # Bullpen's page would store something
+        await server_of_process.keep_logins()
+    return SharedLogin(profile, page, secret)
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -70,30 +72,15 @@ async def browser(chromium: Browser, shared_login: SharedLogin) -> AsyncIterator
             if profile is not shared_login.profile:
                 await profile.close()
         for page in shared_login.profile.pages:
-            await page.close()
+            if page is not shared_login.page:
+                await page.close()
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def server(
-    shared_server: SharedServer, tmp_path: Path, request: pytest.FixtureRequest
-) -> AsyncIterator[Server]:
-    """Return a running server without sessions and settings, started in the event loop of the browser."""
-    intervals = marked(request)
-    if intervals or request.node.get_closest_marker("own_server"):
-        (tmp_path / "workspace").mkdir()
-        this = Server(tmp_path / "home", tmp_path / "workspace", intervals)
-        await this.start()
-        yield this
-        await this.close()
-    else:
-        await shared_server.reset()
-        yield shared_server
-        shared_server.check_log()
-
-
-@pytest.fixture
-def workspace(server: Server) -> Path:
-    return server.workspace
+async def server(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Server]:
+    """Return the server of tests/conftest.py, used in the event loop of the browser."""
+    async with server_of_test(request, tmp_path) as running:
+        yield running
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -106,7 +93,7 @@ async def visitor(browser: Browser) -> BrowserContext:
 async def device(browser: Browser, shared_login: SharedLogin, server: Server) -> BrowserContext:
     """Return a browser profile that has used a login code, and has stored nothing else."""
     if isinstance(server, SharedServer):
-        await restore_login(shared_login.profile, server, shared_login.secret)
+        await restore_login(shared_login.page, shared_login.secret)
         return shared_login.profile
     profile = await new_profile(browser)
     await log_in(profile, server)

@@ -79,12 +79,13 @@ async def test_text_of_an_agent_runs_no_script_and_makes_no_request(
 
 
 async def test_a_link_is_shown_before_it_is_opened(chat: ChatPage) -> None:
+    pages = chat.page.context.pages
     await chat.send_message("[[chunk '[bank.example](https://evil.example/login?x=1)']]")
     await chat.log.get_by_role("link", name="bank.example").click()
     dialog = chat.page.get_by_role("dialog", name="Link")
     await expect(dialog).to_contain_text("https://evil.example/login?x=1")
     link = dialog.get_by_role("link", name="Open")
     await expect(link).to_have_attribute("rel", "noopener noreferrer nofollow")
-    assert len(chat.page.context.pages) == 1
+    assert chat.page.context.pages == pages
     await chat.page.keyboard.press("Escape")
     await expect(dialog).to_have_count(0)

@@ -1,7 +1,6 @@
 """The frame of the page: connection, shortcuts, palette, menus, layout on a phone, title and offline page."""
 
 import asyncio
-import json
 from typing import Any
 
 import pytest
@@ -147,8 +146,7 @@ async def test_the_page_tells_the_server_when_the_user_leaves_it(
     await page.goto("about:blank")
 
     async def leave_recorded() -> bool:
-        lines = (server.home / "logs/audit.log").read_text().splitlines()
-        return any(line["path"] == f"{path}/leave" for line in map(json.loads, lines))
+        return any(line["path"] == f"{path}/leave" for line in server.audit_lines())
 
     async def ended() -> bool:
         return bool((await server.call("GET", path))["status"] == "completed")

@@ -80,8 +80,7 @@ async def login_through(server: Server, headers: dict[str, str]) -> LoggedInBrow
 
 
 def audited_peers(server: Server) -> list[str]:
-    lines = (server.home / "logs" / "audit.log").read_text().splitlines()
-    return [line["peer"] for line in map(json.loads, lines) if "peer" in line]
+    return [line["peer"] for line in server.audit_lines() if "peer" in line]
 
 
 async def test_a_trusted_proxy_gives_the_client_the_scheme_and_the_host(
