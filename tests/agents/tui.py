@@ -15,7 +15,6 @@ import sys
 import termios
 import time
 import tty
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -116,6 +115,8 @@ class Tui:
         list(self._read_keys(None))
 
     def _claim(self, words: str) -> None:
+        import urllib.request  # takes 60 ms
+
         activity, _, why = words.partition(" ")
         body = json.dumps({"activity": activity, "why": why or None}).encode()
         request = urllib.request.Request(
