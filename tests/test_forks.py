@@ -69,6 +69,6 @@ def _inherited(pid: int) -> dict[str, Any]:
 
 
 def _kind(fd: Path) -> str:
-    """Return the kind of a descriptor; all files of the data directory are one kind."""
-    target = os.readlink(fd)
-    return "file" if "/home" in target else target.split(":[")[0]
+    """Return the kind of a descriptor; all files of the data directory, and modules, are one kind."""
+    target = os.readlink(fd)  # of a module while it is imported, which only a started server does
+    return "file" if "/home" in target or target.endswith(".pyc") else target.split(":[")[0]

@@ -303,7 +303,7 @@ def _print_url(url: str) -> None:
 
 async def _offer_import(context: WebContext) -> None:
     """At the first start, name the sessions of agent-console that can be imported."""
-    if (await context.records.list_sessions(limit=1)).total:
+    if await context.records.count_sessions():
         return
     if found := await asyncio.to_thread(find_saved_sessions):
         count = "1 session" if len(found.sessions) == 1 else f"{len(found.sessions)} sessions"

@@ -4,7 +4,6 @@ import asyncio
 import json
 import re
 import signal
-import sys
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,9 +14,9 @@ import pytest
 
 from bullpen.wire.jsonrpc import ErrorResponse, Request, Response
 from support.acp_client import AcpClient, AcpError
+from support.scripted_agent.command import scripted_command
 from support.scripted_agent.journal import message_of, prompts_in, read_journal, streamed_in
 
-PROGRAM = Path(__file__).with_name("scripted.py")
 YES = {"outcome": {"outcome": "selected", "optionId": "yes"}}
 NO = {"outcome": {"outcome": "selected", "optionId": "no"}}
 
@@ -31,12 +30,12 @@ class ScriptedSetup:
 
     @asynccontextmanager
     async def start(self, script: dict[str, Any] | str | None = None) -> AsyncIterator[AcpClient]:
-        command = [sys.executable, str(PROGRAM), "--journal", str(self.journal)]
+        path = None
         if script is not None:
             text = script if isinstance(script, str) else json.dumps(script)
             path = self.directory / ("script.toml" if isinstance(script, str) else "script.json")
             path.write_text(text)
-            command += ["--script", str(path)]
+        command = scripted_command(self.journal, path)
         async with AcpClient.start(command, str(self.directory)) as client:
             yield client
 

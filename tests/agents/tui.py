@@ -5,7 +5,6 @@
 until a key is pressed. The journal has the received input.
 """
 
-import argparse
 import json
 import math
 import os
@@ -15,11 +14,9 @@ import sys
 import termios
 import time
 import tty
-import urllib.request
 from collections.abc import Iterator
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1]))  # the server starts it by its path
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # started by its path
 
 from support.process_identity import process_identity
 
@@ -31,11 +28,11 @@ SLOW_READ_SECONDS = 1.0  # how long a slow agent waits before it reads typed key
 
 
 class Journal:
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: str) -> None:
         self._path = path
 
     def add(self, kind: str, value: object) -> None:
-        with self._path.open("a") as file:
+        with open(self._path, "a") as file:
             file.write(json.dumps({"process": process_identity(), "run": RUN, kind: value}) + "\n")
 
 
@@ -116,6 +113,8 @@ class Tui:
         list(self._read_keys(None))
 
     def _claim(self, words: str) -> None:
+        import urllib.request  # takes 60 ms
+
         activity, _, why = words.partition(" ")
         body = json.dumps({"activity": activity, "why": why or None}).encode()
         request = urllib.request.Request(
@@ -175,18 +174,13 @@ class Tui:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--journal", type=Path, required=True)
-    parser.add_argument("--plain", action="store_true")
-    parser.add_argument("--slow", action="store_true")
-    parser.add_argument("rest", nargs="*")
-    options = parser.parse_args()
-    journal = Journal(options.journal)
+    options = sys.argv[1:]
+    journal = Journal(options[options.index("--journal") + 1])
     before = termios.tcgetattr(0)
     tty.setraw(0)
-    journal.add("started", sys.argv[1:])  # keys that were typed before are lost
+    journal.add("started", options)  # keys that were typed before are lost
     try:
-        Tui(journal, options.plain, options.slow).run()
+        Tui(journal, "--plain" in options, "--slow" in options).run()
     finally:
         termios.tcsetattr(0, termios.TCSADRAIN, before)
 

@@ -15,8 +15,9 @@ from support.limited_server import (
     start_limited,
 )
 from support.repositories import Repo
+from support.scripted_agent.command import scripted_command
 from support.server import Server, has_ended
-from support.session_client import SCRIPTED_AGENT, SessionClient, define_scripted
+from support.session_client import SessionClient, define_scripted
 
 pytestmark = pytest.mark.intervals(limit_check=0.1)
 BY = ["groups", "server"] if HAS_GROUPS else ["server"]
@@ -55,7 +56,7 @@ async def test_an_agent_that_uses_too_much_fails_with_its_turn_and_other_session
     await define_scripted(server)
     journal = server.home.parent / "hog.journal"
     script = f'(until [ -e go ]; do sleep 0.05; done; exec {sys.executable} {OFFENDER} memory) & exec "$@"'
-    agent = [sys.executable, str(SCRIPTED_AGENT), "--journal", str(journal)]
+    agent = scripted_command(journal)
     body = {"name": "Hog", "kind": "acp", "command": ["bash", "-c", script, "bash", *agent]}
     await server.call("PUT", "/api/agents/hog", 200, json=body | {"state": [f"{journal.parent}/"]})
     other = await SessionClient.begin(server)

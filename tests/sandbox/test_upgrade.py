@@ -11,8 +11,9 @@ import psutil
 import pytest
 
 from support.listening_programs import type_line
+from support.scripted_agent.command import SCRIPTED_AGENT
 from support.server import Server
-from support.session_client import SCRIPTED_AGENT, SessionClient
+from support.session_client import SessionClient
 
 SOURCE = Path(__file__).parents[1] / "golden" / "landed" / "source.tar.xz"
 

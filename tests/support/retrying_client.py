@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import sys
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -11,10 +10,10 @@ from typing import Any, TypeVar
 
 import httpx
 
+from .scripted_agent.command import scripted_command
 from .server import Server
 from .terminal_viewer import CONNECTION_ERRORS, check_error
 
-SCRIPTED_AGENT = Path(__file__).parents[1] / "agents" / "scripted.py"
 SECONDS = 120.0
 
 T = TypeVar("T")
@@ -25,11 +24,9 @@ def define_scripted(
 ) -> Path:
     """Write a definition file of the scripted agent to the user's configuration; return its journal."""
     journal = workspace.parent / f"{agent_id}.journal"
-    command = [sys.executable, str(SCRIPTED_AGENT), "--journal", str(journal)]
-    if script is not None:
-        path = workspace.parent / f"{agent_id}.json"
-        path.write_text(json.dumps(script))
-        command += ["--script", str(path)]
+    path = workspace.parent / f"{agent_id}.json"
+    path.write_text(json.dumps(script or {}))
+    command = scripted_command(journal, path)
     directory = workspace / ".config" / "bullpen" / "agents"
     directory.mkdir(parents=True, exist_ok=True)
     text = f'name = "{agent_id.capitalize()}"\nkind = "acp"\ncommand = {json.dumps(command)}\n'

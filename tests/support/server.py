@@ -208,24 +208,25 @@ def end_processes_of(home: Path) -> None:
 
 def processes_of(home: Path) -> list[int]:
     """Return the pids of the server and the keeper of a data directory, and of the keeper's programs."""
-    path, child = os.fsencode(home), f"{MARKER}={ChildHandles(home).home_id}/".encode()
+    texts = [f"\0{home}\0", f"\0BULLPEN_HOME={home}\0", f"\0{MARKER}={ChildHandles(home).home_id}/"]
+    marks = [os.fsencode(text) for text in texts]
     found = []
     for pid in map(int, filter(str.isdecimal, os.listdir("/proc"))):
-        words = _strings(pid, "cmdline")
-        variables = _strings(pid, "environ") if words[0] else []  # not of a thread of the kernel
-        ours = path in words or b"BULLPEN_HOME=" + path in variables
-        if (ours or any(each.startswith(child) for each in variables)) and pid != os.getpid():
+        arguments = _read(pid, "cmdline")
+        variables = _read(pid, "environ") if arguments else b""  # not of a thread of the kernel
+        strings = b"\0%b\0%b\0" % (arguments, variables)
+        if any(mark in strings for mark in marks) and pid != os.getpid():
             found.append(pid)
     return found
 
 
-def _strings(pid: int, name: str) -> list[bytes]:
-    """Return the arguments or variables of a process; an empty one if it has ended or is another user's."""
+def _read(pid: int, name: str) -> bytes:
+    """Return a file of a process; nothing if it has ended or is another user's."""
     try:
-        with open(f"/proc/{pid}/{name}", "rb") as file:
-            return file.read().split(b"\0")
+        with open(f"/proc/{pid}/{name}", "rb", buffering=0) as file:
+            return file.read()
     except OSError:
-        return [b""]
+        return b""
 
 
 def has_ended(pid: int) -> bool:

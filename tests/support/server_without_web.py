@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -30,7 +29,8 @@ from bullpen.workers.children import ChildHandles
 from bullpen.workers.screens import Screens
 from bullpen.workers.worker_services import WorkerServices
 
-SCRIPTED_AGENT = Path(__file__).parents[1] / "agents" / "scripted.py"
+from .scripted_agent.command import scripted_command
+
 DEADLINE = 60.0
 
 
@@ -65,7 +65,7 @@ class ServerWithoutWeb:
         """Define the scripted agent with a script, as a user defines an agent."""
         path = self._directory / f"{agent_id}.script.json"
         path.write_text(json.dumps(script or {}))
-        command = [sys.executable, str(SCRIPTED_AGENT), "--journal", str(self.journal), "--script", str(path)]
+        command = scripted_command(self.journal, path)
         state = [f"{self._directory}/"]  # of the journal
         definition = {"name": agent_id.capitalize(), "kind": "acp", "command": command, "state": state}
         self.registry.add(agent_id, definition | more)

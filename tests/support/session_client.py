@@ -2,15 +2,14 @@
 
 import asyncio
 import json
-import sys
 import uuid
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
 
+from .scripted_agent.command import scripted_command
 from .server import Server
 
-SCRIPTED_AGENT = Path(__file__).parents[1] / "agents" / "scripted.py"
 SECONDS = 60.0
 
 T = TypeVar("T")
@@ -21,11 +20,9 @@ async def define_scripted(
 ) -> Path:
     """Define the scripted agent by REST; `more` are other fields of the definition. Return its journal."""
     journal = server.home.parent / f"{agent_id}.journal"
-    command = [sys.executable, str(SCRIPTED_AGENT), "--journal", str(journal)]
-    if script is not None:
-        path = server.home.parent / f"{agent_id}.json"
-        path.write_text(json.dumps(script))
-        command += ["--script", str(path)]
+    path = server.home.parent / f"{agent_id}.json"
+    path.write_text(json.dumps(script or {}))
+    command = scripted_command(journal, path)
     state = [f"{server.home.parent}/"]  # of the journal
     body = {"name": agent_id.capitalize(), "kind": "acp", "command": command, "state": state, **more}
     await server.call("PUT", f"/api/agents/{agent_id}", 200, json=body)

@@ -35,7 +35,7 @@ async def define_tui(
     """
     journal = server.home.parent / f"{agent_id}.journal"
     options = [*(["--plain"] if plain else []), *(["--slow"] if slow else [])]
-    program = [sys.executable, str(TUI), "--journal", str(journal), *options]
+    program = [sys.executable, "-S", str(TUI), "--journal", str(journal), *options]
     command = [*IGNORE_SIGNALS, *program] if ignore_signals else program
     body = {
         "name": agent_id.capitalize(),

@@ -1,14 +1,13 @@
 """The page shows which agents have no login and how to log in, and opens the login command in a terminal."""
 
 import json
-import sys
 from pathlib import Path
 
 from playwright.async_api import BrowserContext, expect
 
 from support.pages import login_url
+from support.scripted_agent.command import scripted_command
 from support.server import Server
-from support.session_client import SCRIPTED_AGENT
 
 LOGIN_COMMAND = ["sh", "-c", "mkdir -p ~/.closed && echo key > ~/.closed/auth.json && echo welcome"]
 
@@ -22,7 +21,7 @@ async def define_agent_without_login(server: Server) -> Path:
     body = {
         "name": "Closed",
         "kind": "acp",
-        "command": [sys.executable, str(SCRIPTED_AGENT), "--journal", str(journal), "--script", str(script)],
+        "command": scripted_command(journal, script),
         "state": [f"{server.home.parent}/"],  # of the journal
         "loginCommand": LOGIN_COMMAND,
         "login": {"files": ["~/.closed/auth.json"]},

@@ -1,17 +1,16 @@
 """Handle the requests and turns of the scripted agent: by default, or with the steps of its script."""
 
-import asyncio
 import os
 import signal
-import uuid
-from typing import Any
 
 from .connection import AgentConnection, Cancelled, RpcError, Turn
 from .journal import Journal, message_of, prompt_text
+from .json_types import Json
 from .script import AgentBehavior, Step, read_steps
 from .steps import Steps
+from .tasks import Tasks, Wait
 
-INITIALIZE_RESULT: dict[str, Any] = {
+INITIALIZE_RESULT: Json = {
     "protocolVersion": 1,
     "agentInfo": {"name": "scripted", "version": "1"},
     "authMethods": [],
@@ -26,49 +25,46 @@ INITIALIZE_RESULT: dict[str, Any] = {
 class ScriptedAgent:
     """Runs the script.
 
-    `_received` are the prompts that were read; a cancel that is read later reaches each of them. `_turns` are
-    those of them that are being handled, the oldest first.
+    `_received` are the prompts that were read; a cancel that is read later reaches each of them. `_turn` is
+    the one of them whose steps run.
     """
 
-    def __init__(self, script: dict[str, Any], journal: Journal) -> None:
+    def __init__(self, script: Json, journal: Journal) -> None:
         self._script = script
-        self._behavior = AgentBehavior(**script.get("agent", {}))
+        self._behavior = AgentBehavior(script.get("agent", {}))
         self._connection = AgentConnection(journal, self._behavior)
         self._steps = Steps(self._connection, self._behavior, journal)
+        self._tasks = Tasks()
         self._received: set[Turn] = set()
-        self._turns: list[Turn] = []
-        self._idle = asyncio.Event()
-        self._idle.set()
+        self._turn: Turn | None = None
         self._prompts = 0
 
-    async def run(self) -> None:
+    def run(self) -> None:
         """Handle requests until the input or the script ends the process."""
         if self._behavior.ignore_term:
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
             signal.signal(signal.SIGHUP, signal.SIG_IGN)
-        await self._steps.perform(read_steps(self._script.get("start", [])), Turn({"method": "start"}))
-        async with asyncio.TaskGroup() as tasks:
-            async for message in self._connection.messages():
-                if message["method"] == "session/cancel":
-                    for turn in self._received:
-                        turn.cancelled.set()
-                elif "id" in message:
-                    tasks.create_task(self._handle(self._receive(message)))
-            self._connection.journal.write("note", b"end of input")
-            if self._behavior.ignore_eof:
-                await asyncio.Event().wait()
-            os._exit(0)
+        self._tasks.start(self._handle_input())
+        self._tasks.run()
 
-    def _receive(self, message: dict[str, Any]) -> Turn:
-        turn = Turn(message)
-        if turn.method == "session/prompt":
-            self._received.add(turn)
-        return turn
+    async def _handle_input(self) -> None:
+        await self._steps.perform(read_steps(self._script.get("start", [])), Turn({"method": "start"}))
+        async for message in self._connection.messages():
+            if message["method"] == "session/cancel":
+                for turn in self._received:
+                    turn.cancelled = True
+            elif "id" in message:
+                self._tasks.start(self._handle(Turn(message)))
+        self._connection.journal.write("note", b"end of input")
+        if self._behavior.ignore_eof:
+            await Wait()
+        os._exit(0)
 
     async def _handle(self, turn: Turn) -> None:
         """Handle one request, with the steps that follow its answer."""
         try:
             if turn.method == "session/prompt":
+                self._received.add(turn)
                 await self._handle_prompt(turn)
             elif turn.method in self._script.get("on", {}):
                 await self._steps.perform(read_steps(self._script["on"][turn.method]), turn)
@@ -85,7 +81,7 @@ class ScriptedAgent:
             case "initialize":
                 self._connection.answer(turn, INITIALIZE_RESULT | self._behavior.initialize)
             case "session/new":
-                self._open_session(f"scripted-{uuid.uuid4()}", params)
+                self._open_session(f"scripted-{os.urandom(16).hex()}", params)
                 await self._steps.perform(read_steps(self._behavior.early), turn)
                 self._connection.answer(
                     turn, {"sessionId": self._connection.session_id} | self._behavior.session
@@ -103,16 +99,15 @@ class ScriptedAgent:
             case _:
                 raise RpcError(-32601, f"no method {turn.method}")
 
-    def _open_session(self, session_id: str, params: dict[str, Any]) -> None:
+    def _open_session(self, session_id: str, params: Json) -> None:
         self._connection.session_id = session_id
         self._steps.cwd = params["cwd"]
 
     async def _handle_prompt(self, turn: Turn) -> None:
         steps = self._steps_of(turn)
-        if self._turns and not await self._end_other_turns():
+        if self._turn and not await self._end_turn(self._turn):
             return
-        self._turns.append(turn)
-        self._idle.clear()
+        self._turn = turn
         try:
             await self._steps.perform(steps, turn)
             self._connection.answer(turn, {"stopReason": "end_turn"})
@@ -121,25 +116,21 @@ class ScriptedAgent:
                 raise RpcError(-32603, "interrupted") from None
             self._connection.answer(turn, {"stopReason": "cancelled"})
         finally:
-            self._turns.remove(turn)
-            if not self._turns:
-                self._idle.set()
+            self._turn = None
 
-    async def _end_other_turns(self) -> bool:
+    async def _end_turn(self, first: Turn) -> bool:
         """Apply `overlap` to a prompt that arrives during a turn; return whether the prompt is run."""
-        first = self._turns[0]
         match self._behavior.overlap:
             case "refuse":
                 raise RpcError(-32600, "busy")
             case "never":
                 return False
             case "cancel_first":
-                first.cancelled.set()
+                first.cancelled = True
             case "fail_first":
                 self._connection.answer(first, error={"code": -32603, "message": "pushed aside"})
-                first.cancelled.set()
-        while self._turns:
-            await self._idle.wait()
+                first.cancelled = True
+        await Wait(lambda: self._turn is None)
         return True
 
     def _steps_of(self, turn: Turn) -> list[Step]:

@@ -1,18 +1,13 @@
 """The agent's side of the pipes. Every line is in the journal before it is handled or written."""
 
-import asyncio
 import json
 import os
-import sys
-import threading
-import uuid
 from collections.abc import AsyncIterator
-from typing import Any
 
 from .journal import Journal
+from .json_types import Any, Json
 from .script import AgentBehavior
-
-Json = dict[str, Any]
+from .tasks import Wait
 
 
 class Cancelled(Exception):
@@ -32,7 +27,7 @@ class Turn:
         self.request = request
         self.method: str = request["method"]
         self.id = request.get("id")
-        self.cancelled = asyncio.Event()
+        self.cancelled = False
         self.answered = False
 
 
@@ -43,46 +38,40 @@ class AgentConnection:
         self.journal = journal
         self.session_id = ""
         self._behavior = behavior
-        self._requests: dict[Any, asyncio.Future[Any]] = {}
+        self._answers: dict[int | str, Json] = {}  # of the client, by the ids of the agent's requests
         self._last_id = -1
 
     async def messages(self) -> AsyncIterator[Json]:
-        """Yield the requests and notifications of the client until it closes its side.
-
-        Answers to the agent's requests are given to their futures.
-        """
-        lines: asyncio.Queue[bytes | None] = asyncio.Queue()
-        loop = asyncio.get_running_loop()
-        threading.Thread(target=_read_lines, args=(loop, lines), daemon=True).start()
-        while (line := await lines.get()) is not None:
+        """Yield the requests and notifications of the client until it closes its side."""
+        async for line in _read_lines():
             self.journal.write("in", line)
             message = json.loads(line)
             if "method" in message:
                 yield message
             else:
-                self._settle(message)
+                self._answers[message.get("id")] = message
 
     def update(self, update: Json, session: str | None = None) -> None:
         params = {"sessionId": session or self.session_id, "update": update}
         self.send({"jsonrpc": "2.0", "method": "session/update", "params": params})
 
-    def request(self, method: str, params: Json) -> "asyncio.Future[Any]":
+    def request(self, method: str, params: Json) -> int | str:
+        """Make a request; return its id."""
         self._last_id += 1
-        id = self._last_id if self._behavior.ids == "numbers" else str(uuid.uuid4())
-        future = self._requests[id] = asyncio.get_running_loop().create_future()
+        id = self._last_id if self._behavior.ids == "numbers" else _new_uuid()
         self.send({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
-        return future
+        return id
 
-    async def wait_for(self, future: "asyncio.Future[Any]", turn: Turn) -> Any:
+    async def answer_to(self, id: int | str, turn: Turn) -> Any:
         """Return the client's answer, or raise Cancelled if the turn is cancelled before."""
-        if self._behavior.on_cancel == "ignore":
-            return await future
-        stopped = asyncio.ensure_future(turn.cancelled.wait())
-        await asyncio.wait([future, stopped], return_when=asyncio.FIRST_COMPLETED)
-        stopped.cancel()
-        if not future.done():
+        obeys = self._behavior.on_cancel != "ignore"
+        await Wait(lambda: id in self._answers or (obeys and turn.cancelled))
+        if id not in self._answers:
             raise Cancelled
-        return future.result()
+        answer = self._answers.pop(id)
+        if "error" in answer:
+            raise RpcError(answer["error"]["code"], answer["error"]["message"])
+        return answer.get("result")
 
     def answer(self, turn: Turn, result: Any = None, error: Json | None = None) -> None:
         """Answer a request, unless it was answered before."""
@@ -101,15 +90,6 @@ class AgentConnection:
         self.journal.write("out", line)
         write_fully(line)
 
-    def _settle(self, message: Json) -> None:
-        future = self._requests.pop(message.get("id"), None)
-        if future is None or future.done():
-            return
-        if "error" in message:
-            future.set_exception(RpcError(message["error"]["code"], message["error"]["message"]))
-        else:
-            future.set_result(message.get("result"))
-
 
 def write_fully(data: bytes) -> None:
     """Write all data to the standard output, in as many writes as needed."""
@@ -118,7 +98,23 @@ def write_fully(data: bytes) -> None:
         view = view[os.write(1, view) :]
 
 
-def _read_lines(loop: asyncio.AbstractEventLoop, lines: "asyncio.Queue[bytes | None]") -> None:
-    for line in sys.stdin.buffer:
-        loop.call_soon_threadsafe(lines.put_nowait, line)
-    loop.call_soon_threadsafe(lines.put_nowait, None)
+async def _read_lines() -> AsyncIterator[bytes]:
+    """Yield the complete lines of the standard input."""
+    received = bytearray()
+    while data := await _read():
+        received += data
+        if b"\n" in data:
+            *lines, received = received.split(b"\n")
+            for line in lines:
+                yield bytes(line + b"\n")
+
+
+async def _read() -> bytes:
+    await Wait(file=0)
+    return os.read(0, 1 << 16)
+
+
+def _new_uuid() -> str:
+    import uuid
+
+    return str(uuid.uuid4())

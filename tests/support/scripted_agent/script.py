@@ -3,42 +3,45 @@
 import json
 import re
 import shlex
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
 
-Step = dict[str, Any]
+from .json_types import Any, Json
+
+Step = Json
 
 _DIRECTIVE = re.compile(r"\[\[(.*?)\]\]", re.DOTALL)
 _NAMED = re.compile(r"\w+=")
 
 
-@dataclass
 class AgentBehavior:
     """How the agent behaves; the defaults are those of a correct agent."""
 
-    ids: str = "numbers"  # ids of its requests: numbers (from 0) or uuid
-    answer_ids: str = "same"  # ids of its answers: same, text, none
-    message_ids: bool = False
-    # A prompt during a turn: queue, refuse, cancel_first, fail_first, never (answered).
-    overlap: str = "queue"
-    on_cancel: str = "cancelled"  # answer to a cancelled prompt: cancelled, error, ignore (the cancel)
-    replay: str = "load"  # methods that repeat the history: load, both (load and resume), none
-    ignore_eof: bool = False
-    ignore_term: bool = False
-    initialize: dict[str, Any] = field(default_factory=dict)  # added to the result of initialize
-    session: dict[str, Any] = field(default_factory=dict)  # added to the result of session/new
-    early: list[Any] = field(default_factory=list)  # steps before the answer to session/new
+    def __init__(self, changes: Json) -> None:
+        self.ids = "numbers"  # ids of its requests: numbers (from 0) or uuid
+        self.answer_ids = "same"  # ids of its answers: same, text, none
+        self.message_ids = False
+        # A prompt during a turn: queue, refuse, cancel_first, fail_first, never (answered).
+        self.overlap = "queue"
+        self.on_cancel = "cancelled"  # answer to a cancelled prompt: cancelled, error, ignore (the cancel)
+        self.replay = "load"  # methods that repeat the history: load, both (load and resume), none
+        self.ignore_eof = False
+        self.ignore_term = False
+        self.initialize: Json = {}  # added to the result of initialize
+        self.session: Json = {}  # added to the result of session/new
+        self.early: list[Any] = []  # steps before the answer to session/new
+        assert changes.keys() <= vars(self).keys(), changes
+        vars(self).update(changes)
 
 
-def read_script(path: Path | None) -> dict[str, Any]:
+def read_script(path: str | None) -> Json:
     if path is None:
         return {}
-    if path.suffix != ".toml":
-        return json.loads(path.read_text())  # type: ignore[no-any-return]
+    with open(path) as file:
+        text = file.read()
+    if not path.endswith(".toml"):
+        return json.loads(text)  # type: ignore[no-any-return]
     import tomllib
 
-    return tomllib.loads(path.read_text())
+    return tomllib.loads(text)
 
 
 def read_steps(source: str | list[Any]) -> list[Step]:

@@ -1,16 +1,15 @@
 """The steps of scripts: each method `do_…` sends updates, makes a request, or violates the protocol."""
 
-import asyncio
 import json
 import os
 import signal as signals
-import uuid
 from collections.abc import Callable
-from typing import Any
 
-from .connection import AgentConnection, Cancelled, Json, RpcError, Turn, write_fully
+from .connection import AgentConnection, Cancelled, RpcError, Turn, write_fully
 from .journal import Journal, streamed_in
+from .json_types import Any, Json
 from .script import AgentBehavior, Step
+from .tasks import Wait
 
 OPTIONS = [
     {"optionId": "yes", "name": "Allow", "kind": "allow_once"},
@@ -37,7 +36,7 @@ class Steps:
         self._check_cancelled(turn)
 
     def _check_cancelled(self, turn: Turn) -> None:
-        if turn.cancelled.is_set() and self._behavior.on_cancel != "ignore":
+        if turn.cancelled and self._behavior.on_cancel != "ignore":
             raise Cancelled
 
     # Updates and notifications.
@@ -59,7 +58,7 @@ class Steps:
             self._check_cancelled(turn)
             await self.do_chunk(turn, f"<{self._number}>".ljust(size, "."))
             self._number += 1
-            await asyncio.sleep(delay)
+            await Wait(seconds=delay)
 
     async def do_update(self, turn: Turn, update: Json, session: str | None = None) -> None:
         self._connection.update(update, session)
@@ -73,7 +72,7 @@ class Steps:
 
     async def do_tool(self, turn: Turn, **call: Any) -> None:
         """Send a tool call and its completion; a call with a status is not completed."""
-        call = {"toolCallId": f"call-{uuid.uuid4().hex[:8]}", "title": "work", "kind": "other"} | call
+        call = {"toolCallId": f"call-{os.urandom(4).hex()}", "title": "work", "kind": "other"} | call
         self._connection.update({"sessionUpdate": "tool_call", **call})
         if "status" not in call:
             id = call["toolCallId"]
@@ -88,8 +87,8 @@ class Steps:
 
     async def do_ask(self, turn: Turn, method: str, params: Json | None = None, wait: bool = True) -> Any:
         """Make any request. The journal has its answer."""
-        future = self._connection.request(method, {"sessionId": self._connection.session_id} | (params or {}))
-        return await self._connection.wait_for(future, turn) if wait else None
+        id = self._connection.request(method, {"sessionId": self._connection.session_id} | (params or {}))
+        return await self._connection.answer_to(id, turn) if wait else None
 
     async def do_permission(
         self,
@@ -101,7 +100,7 @@ class Steps:
         options: list[Json] | None = None,
     ) -> None:
         """Request a permission for a tool call; complete the call if it is allowed, else fail it."""
-        call = {"toolCallId": id or f"call-{uuid.uuid4().hex[:8]}", "title": title, "kind": "execute"}
+        call = {"toolCallId": id or f"call-{os.urandom(4).hex()}", "title": title, "kind": "execute"}
         if announce:
             self._connection.update({"sessionUpdate": "tool_call", **call, "status": "pending"})
         params = {"toolCall": call, "options": OPTIONS if options is None else options}
@@ -152,19 +151,15 @@ class Steps:
     # Waiting, answering, and violations of the protocol.
 
     async def do_sleep(self, turn: Turn, text: str = "0.1") -> None:
-        try:
-            async with asyncio.timeout(float(text)):
-                await turn.cancelled.wait()
-        except TimeoutError:
-            pass
+        await Wait(lambda: turn.cancelled, float(text))
 
     async def do_wait_for(self, turn: Turn, text: str) -> None:
         """Wait until the test has created this file."""
         while not os.path.exists(text):
-            await asyncio.sleep(0.01)
+            await Wait(seconds=0.01)
 
     async def do_wait_cancel(self, turn: Turn) -> None:
-        await turn.cancelled.wait()
+        await Wait(lambda: turn.cancelled)
 
     async def do_answer(self, turn: Turn, result: Any = None, twice: bool = False) -> None:
         """Answer now; the following steps run after the answer."""
@@ -203,7 +198,7 @@ class Steps:
         self._journal.write("out", line)
         for start in range(0, len(line), 7):
             write_fully(line[start : start + 7])
-            await asyncio.sleep(delay)
+            await Wait(seconds=delay)
 
     async def do_stderr(self, turn: Turn, text: str = "something is wrong", times: int = 1) -> None:
         for _ in range(times):
@@ -225,8 +220,7 @@ class Steps:
 
     async def do_orphan(self, turn: Turn, text: str = "sleep 1000") -> None:
         """Start a process in its own process session, which outlives the agent."""
+        from subprocess import DEVNULL, Popen
+
         shell = ["/bin/sh", "-c", f"exec {text}"]
-        devnull = asyncio.subprocess.DEVNULL
-        await asyncio.create_subprocess_exec(
-            *shell, start_new_session=True, stdin=devnull, stdout=devnull, stderr=devnull
-        )
+        Popen(shell, start_new_session=True, stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL)
