@@ -9,6 +9,7 @@ import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, expect
 
 from support import browser as browsers
+from support.intervals import in_environment
 from support.pages import log_in, new_profile
 from support.server import Server
 from support.session_client import SessionClient, define_scripted
@@ -20,7 +21,8 @@ expect.set_options(timeout=60_000)  # a deadline, not a measurement: the machine
 async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Server]:
     directory = tmp_path_factory.mktemp("requirements")
     (directory / "workspace").mkdir()
-    server = Server(directory / "home", directory / "workspace")
+    # A session whose last page was left ends soon, so that tests need not wait for it.
+    server = Server(directory / "home", directory / "workspace", in_environment(viewer_grace_after_leave=0.5))
     await server.start()
     await define_scripted(server)
     yield server

@@ -5,11 +5,12 @@ import json
 from collections.abc import AsyncIterator
 from typing import Any
 
-import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, BrowserContext, WebSocket, expect
+from playwright.async_api import BrowserContext, WebSocket, expect
 
 from support import browser as browsers
+from support.page_errors import no_uncaught_errors
+from support.pages import log_in, new_profile
 from support.server import Server
 from support.session_client import SessionClient, define_scripted
 
@@ -34,16 +35,19 @@ SET_VISIBILITY = """state => {
 }"""
 
 
-@pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def chromium() -> AsyncIterator[Browser]:
-    """The complete Chromium: the headless shell denies all notifications."""
+@pytest_asyncio.fixture(loop_scope="session")
+async def notified(server: Server) -> AsyncIterator[BrowserContext]:
+    """Return a logged-in profile of the complete Chromium: the headless shell denies all notifications."""
     async with browsers.chromium("chromium") as browser:
-        yield browser
+        profile = await new_profile(browser)
+        await log_in(profile, server)
+        await profile.grant_permissions(["notifications"])
+        with no_uncaught_errors():
+            yield profile
 
 
-@pytest.mark.own_server
 async def test_a_notification_about_another_session_opens_that_session(
-    device: BrowserContext, server: Server
+    notified: BrowserContext, server: Server
 ) -> None:
     await define_scripted(server)
     before, talk = [
@@ -51,8 +55,7 @@ async def test_a_notification_about_another_session_opens_that_session(
     ]
     await before.prompt("[[permission title=old]]")
     await before.wait_for_event("permission", status="pending")
-    await device.grant_permissions(["notifications"])
-    page = await device.new_page()
+    page = await notified.new_page()
     await page.add_init_script(RECORD_NOTIFICATIONS)
     await page.goto(f"{server.url}/#/settings/notifications")
     checkbox = page.get_by_role("checkbox", name="Notify me in this browser")
@@ -122,7 +125,6 @@ async def test_the_page_tells_the_server_whether_a_session_is_visible(
             await asyncio.sleep(0.05)
 
 
-@pytest.mark.own_server
 async def test_the_page_says_what_to_do_when_the_browser_denies_notifications(
     device: BrowserContext, server: Server
 ) -> None:

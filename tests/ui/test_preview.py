@@ -105,11 +105,12 @@ class PreviewPage:
                 await asyncio.sleep(0.05)
 
     async def start_web_server(self, html: str) -> None:
-        """Start the web server in the session's terminal."""
+        """Start the web server in the session's terminal, and let the page look for it at once."""
         (self.server.workspace / "page.html").write_text(html)
         (self.server.workspace / "web.py").write_text(WEB_SERVER)
         await type_line(self.server, self.worker, f"python3 web.py {self.port}")
         await until_ports(self.server, self.worker["sessionId"], {self.port})
+        await self.page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
 
 
 @pytest_asyncio.fixture(loop_scope="session")

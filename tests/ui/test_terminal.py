@@ -3,11 +3,10 @@
 import re
 from pathlib import Path
 
-import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, expect
 
-from support.pages import TerminalPage, login_url, new_profile
+from support.pages import TerminalPage, log_in, new_profile
 from support.server import Server
 
 HOSTILE_COUNTS = [f"\\e[2147483647{final}" for final in "bSTLMIZ@PX"]
@@ -88,24 +87,11 @@ async def test_a_control_sequence_with_a_huge_count_does_not_freeze_the_page(ter
         await terminal.wait_for_text(f"alive-{100 + n}")
 
 
-@pytest.mark.own_server
-async def test_a_program_cannot_write_to_the_clipboard(
-    terminal: TerminalPage, device: BrowserContext
-) -> None:
-    await device.grant_permissions(["clipboard-read", "clipboard-write"])
-    await terminal.page.evaluate("navigator.clipboard.writeText('mine')")
-    await terminal.run(r"printf '\e]52;c;c3RvbGVu\a'; echo done-$((40 + 2))")
-    await terminal.wait_for_text("done-42")
-    assert await terminal.page.evaluate("navigator.clipboard.readText()") == "mine"
-
-
 async def test_the_window_has_the_size_of_the_viewer_used_last(
     terminal: TerminalPage, browser: Browser, server: Server
 ) -> None:
     phone_profile = await new_profile(browser, 500, 700)
-    page = await phone_profile.new_page()
-    await page.goto(await login_url(server))
-    await page.get_by_role("button", name="New session").wait_for()
+    await log_in(phone_profile, server)
     phone = await TerminalPage.at(phone_profile, terminal.page.url)
 
     await terminal.run("clear; echo laptop-$(tput cols)-")

@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import TypeVar
 
@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, Page, expect
 
-from support.pages import TerminalPage, login_url, new_profile
+from support.pages import TerminalPage, log_in, new_profile
 from support.server import Server
 
 PHONE = {"width": 390, "height": 760}
@@ -41,13 +41,20 @@ async def terminal(device: BrowserContext, server: Server) -> TerminalPage:
     return await TerminalPage.new(device, server)
 
 
-async def phone_at(browser: Browser, server: Server, url: str) -> TerminalPage:
+@pytest_asyncio.fixture(loop_scope="session")
+async def clipboard(terminal: TerminalPage) -> AsyncIterator[None]:
+    """Let the pages of the profile read and write the clipboard."""
+    profile = terminal.page.context
+    await profile.grant_permissions(["clipboard-read", "clipboard-write"])
+    yield
+    await profile.clear_permissions()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def phone_profile(browser: Browser, server: Server) -> BrowserContext:
     profile = await new_profile(browser, PHONE["width"], PHONE["height"])
-    page = await profile.new_page()
-    await page.goto(await login_url(server))
-    await page.get_by_role("button", name="New session").wait_for()
-    await page.close()
-    return await TerminalPage.at(profile, url)
+    await log_in(profile, server)
+    return profile
 
 
 async def another_terminal(page: Page) -> None:
@@ -112,10 +119,10 @@ async def until_still(terminal: TerminalPage) -> None:
 
 
 async def test_a_phone_and_a_laptop_share_a_terminal_and_each_can_take_over_its_size(
-    terminal: TerminalPage, browser: Browser, server: Server
+    terminal: TerminalPage, phone_profile: BrowserContext
 ) -> None:
     await terminal.run("echo laptop-$((40 + 2))")
-    phone = await phone_at(browser, server, terminal.page.url)
+    phone = await TerminalPage.at(phone_profile, terminal.page.url)
     await phone.wait_for_text("laptop-42")
     await until(lambda: font_size(phone.page), lambda size: 7 <= size < 13)
     assert await font_size(terminal.page) >= 13
@@ -136,11 +143,10 @@ async def test_a_phone_and_a_laptop_share_a_terminal_and_each_can_take_over_its_
     await until(lambda: font_size(phone.page), lambda size: size < 13)
 
 
-@pytest.mark.own_server
 async def test_a_terminal_that_shrinks_while_its_history_is_drawn_shows_no_blank_rows(
-    terminal: TerminalPage, device: BrowserContext
+    terminal: TerminalPage,
 ) -> None:
-    await device.add_init_script(KEEP_HISTORY)
+    await terminal.page.add_init_script(KEEP_HISTORY)
     await terminal.run("clear; echo left-$((40 + 2))")
     await terminal.page.reload()
     await until(terminal.lines, lambda lines: lines[:2] == ["left-42", ">"])
@@ -161,13 +167,13 @@ async def test_the_wheel_scrolls_in_proportion_to_its_turn(terminal: TerminalPag
 
 
 async def test_a_prompt_is_shown_once_on_a_phone_that_opens_a_wide_terminal(
-    terminal: TerminalPage, browser: Browser, server: Server
+    terminal: TerminalPage, phone_profile: BrowserContext
 ) -> None:
     await terminal.run("PS1='a-rather-long-prompt@of-some-host:~/projects/and/more> '; clear")
     await expect(terminal.rows).to_contain_text(re.compile(r"^a-rather-long-prompt\S*\s*$"))
     await terminal.page.close()
     for _ in range(2):
-        phone = await phone_at(browser, server, terminal.page.url)
+        phone = await TerminalPage.at(phone_profile, terminal.page.url)
         await expect(phone.rows).to_contain_text(re.compile(r"more>\s*$"))
         await until_still(phone)
         assert "".join(await phone.lines()).count("a-rather-long-prompt") == 1
@@ -175,9 +181,9 @@ async def test_a_prompt_is_shown_once_on_a_phone_that_opens_a_wide_terminal(
 
 
 async def test_the_key_bar_of_a_phone_has_the_keys_that_its_keyboard_lacks(
-    terminal: TerminalPage, browser: Browser, server: Server
+    terminal: TerminalPage, phone_profile: BrowserContext
 ) -> None:
-    phone = await phone_at(browser, server, terminal.page.url)
+    phone = await TerminalPage.at(phone_profile, terminal.page.url)
     keys = phone.page.get_by_role("toolbar", name="Keys")
     await expect(keys).to_be_visible()
     await expect(terminal.page.get_by_role("toolbar", name="Keys")).to_be_hidden()
@@ -227,9 +233,8 @@ async def test_a_link_in_a_terminal_is_opened_only_after_the_user_confirms_its_a
     assert await opened.evaluate("window.opener") is None
 
 
-@pytest.mark.own_server
-async def test_selected_text_is_copied(terminal: TerminalPage, device: BrowserContext) -> None:
-    await device.grant_permissions(["clipboard-read", "clipboard-write"])
+@pytest.mark.usefixtures("clipboard")
+async def test_selected_text_is_copied(terminal: TerminalPage) -> None:
     await terminal.run("clear; echo take-$((40 + 2))")
     await terminal.wait_for_text("take-42")
     await terminal.rows.get_by_text("take-42", exact=True).dblclick(position={"x": 8, "y": 8}, force=True)
@@ -271,11 +276,10 @@ async def test_a_long_paste_arrives_completely(terminal: TerminalPage, workspace
     assert (workspace / "pasted").read_text() == text
 
 
-@pytest.mark.own_server
+@pytest.mark.usefixtures("clipboard")
 async def test_a_program_writes_to_the_clipboard_only_when_the_user_allows_it(
-    terminal: TerminalPage, device: BrowserContext
+    terminal: TerminalPage,
 ) -> None:
-    await device.grant_permissions(["clipboard-read", "clipboard-write"])
     await terminal.page.evaluate("navigator.clipboard.writeText('mine')")
     await terminal.run(r"printf '\e]52;c;Z2l2ZW4=\a\e]52;c;?\a'")
     offer = terminal.page.get_by_role("alertdialog", name="Clipboard")
@@ -286,11 +290,11 @@ async def test_a_program_writes_to_the_clipboard_only_when_the_user_allows_it(
     assert await terminal.page.evaluate("navigator.clipboard.readText()") == "given"
 
 
-@pytest.mark.own_server
 async def test_a_terminal_is_drawn_with_webgl_if_there_is_a_graphics_card(
     device: BrowserContext, server: Server
 ) -> None:
-    await device.add_init_script(
+    page = await device.new_page()
+    await page.add_init_script(
         """
         const get = WebGL2RenderingContext.prototype.getParameter
         WebGL2RenderingContext.prototype.getParameter = function (name) {
@@ -298,7 +302,6 @@ async def test_a_terminal_is_drawn_with_webgl_if_there_is_a_graphics_card(
         }
         """
     )
-    page = await device.new_page()
     await page.goto(server.url)
     await page.get_by_role("button", name="New terminal").click()
     await expect(page.locator(".xterm-screen canvas").first).to_be_attached()
@@ -317,11 +320,10 @@ HOSTILE_OUTPUT = [
 ]
 
 
-@pytest.mark.own_server
+@pytest.mark.usefixtures("clipboard")
 async def test_hostile_output_changes_neither_the_page_nor_the_clipboard(
     terminal: TerminalPage, device: BrowserContext
 ) -> None:
-    await device.grant_permissions(["clipboard-read", "clipboard-write"])
     page = terminal.page
     await page.evaluate("navigator.clipboard.writeText('mine')")
     for n, sequence in enumerate(HOSTILE_OUTPUT):
