@@ -44,6 +44,11 @@ def row_cells(terminal: EmulatedTerminal, y: int) -> list[bytes]:
     return [b"" if cell == b" " else cell for cell in cells]
 
 
+def styled_row(terminal: EmulatedTerminal, y: int) -> tuple[bytes, list[tuple[int, int, bytes]]]:
+    """Return what `row_cells` is made of, in a fraction of its time. Here a blank cell is no space."""
+    return terminal.styled_cells(y, 0, terminal.cols), terminal.grid.backgrounds(y)
+
+
 def attach_viewer(original: EmulatedTerminal) -> EmulatedTerminal:
     viewer = EmulatedTerminal(original.cols, original.rows)
     assert viewer.feed(render(original)) == []
@@ -316,11 +321,11 @@ def test_the_history_of_any_colours_is_within_a_megabyte(
     viewer = EmulatedTerminal(cols, rows)
     viewer.feed(history)
     assert viewer.cursor == original.cursor
-    left_out = [
-        y
-        for y in range(rows)
-        if row_cells(viewer, viewer.scrollback_rows + y) != row_cells(original, original.scrollback_rows + y)
-    ]
+    shown, expected = (
+        [styled_row(terminal, terminal.scrollback_rows + y) for y in range(rows)]
+        for terminal in (viewer, original)
+    )
+    left_out = [y for y in range(rows) if shown[y] != expected[y]]
     assert left_out == list(range(left_out[0], left_out[-1] + 1) if left_out else [])
     if cols == 80:
         assert left_out == []
