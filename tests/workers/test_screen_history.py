@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bullpen.workers.ghostty import CONTINUATION_MAX_BYTES, EmulatedTerminal
+from bullpen.workers.ghostty_grid import Span
 from bullpen.workers.screen_emulation import ScreenEmulation
 from bullpen.workers.screen_history import MAX_HISTORY_BYTES, render
 
@@ -44,7 +45,7 @@ def row_cells(terminal: EmulatedTerminal, y: int) -> list[bytes]:
     return [b"" if cell == b" " else cell for cell in cells]
 
 
-def styled_row(terminal: EmulatedTerminal, y: int) -> tuple[bytes, list[tuple[int, int, bytes]]]:
+def styled_row(terminal: EmulatedTerminal, y: int) -> tuple[bytes, list[Span]]:
     """Return what `row_cells` is made of, in a fraction of its time. Here a blank cell is no space."""
     return terminal.styled_cells(y, 0, terminal.cols), terminal.grid.backgrounds(y)
 
