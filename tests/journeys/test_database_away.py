@@ -3,7 +3,7 @@
 import asyncio
 import re
 import uuid
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -25,18 +25,9 @@ CHUNKS = 150
 
 
 @pytest.fixture
-def own_cluster() -> Iterator[Cluster]:
-    """Return a cluster that the test may stop."""
-    this = Cluster()
-    this.start()
-    yield this
-    this.remove()
-
-
-@pytest.fixture
-async def postgresql_server(own_cluster: Cluster, tmp_path: Path, workspace: Path) -> AsyncIterator[Server]:
+async def postgresql_server(cluster: Cluster, tmp_path: Path, workspace: Path) -> AsyncIterator[Server]:
     environment = {
-        "BULLPEN_DATABASE_URL": own_cluster.new_database(),
+        "BULLPEN_DATABASE_URL": cluster.new_database(),
         **in_environment(database_heartbeat=0.5),
     }
     server = Server(tmp_path / "home", workspace, environment)
@@ -63,12 +54,12 @@ async def prompt(talk: SessionClient, text: str, key: str) -> httpx.Response:
 
 
 async def test_prompts_get_503_while_the_database_is_away_and_the_turn_completes_afterwards(
-    postgresql_server: Server, own_cluster: Cluster
+    postgresql_server: Server, cluster: Cluster
 ) -> None:
     talk = await SessionClient.begin(postgresql_server)
     await talk.prompt(f"[[stream n={CHUNKS} delay=0.02]] [[chunk end]]")
     await talk.wait_for_event("agent_message")
-    own_cluster.stop()
+    cluster.stop()
     key = str(uuid.uuid4())
     refused = await prompt(talk, "[[chunk once]]", key)
     assert (refused.status_code, refused.json()["error"]) == (503, "unavailable"), refused.text
@@ -81,7 +72,7 @@ async def test_prompts_get_503_while_the_database_is_away_and_the_turn_completes
     }
     for path in ("/api/sessions", f"{talk.path}/events"):
         assert (await postgresql_server.http.get(path)).status_code == 503
-    own_cluster.start()
+    cluster.start()
     await postgresql_server.ready()
     async with asyncio.timeout(60):
         while (again := await prompt(talk, "[[chunk once]]", key)).status_code == 503:
@@ -98,19 +89,19 @@ async def test_prompts_get_503_while_the_database_is_away_and_the_turn_completes
 
 
 async def test_health_notices_that_an_idle_database_stops_and_starts_again(
-    postgresql_server: Server, own_cluster: Cluster
+    postgresql_server: Server, cluster: Cluster
 ) -> None:
-    own_cluster.stop()
+    cluster.stop()
     assert (await until_degraded(postgresql_server))["away"] == ["database"]
-    own_cluster.start()
+    cluster.start()
     await postgresql_server.ready()
 
 
 async def test_the_command_line_says_that_the_database_is_away(
-    postgresql_server: Server, own_cluster: Cluster
+    postgresql_server: Server, cluster: Cluster
 ) -> None:
     bullpen = Bullpen(postgresql_server.environment())
-    own_cluster.stop()
+    cluster.stop()
     await until_degraded(postgresql_server)
     status = await bullpen("status")
     assert status.code == 1
@@ -120,38 +111,38 @@ async def test_the_command_line_says_that_the_database_is_away(
     assert checkup.err == ""  # it does not wait for the database
     listing = asyncio.ensure_future(bullpen("ls"))
     await asyncio.sleep(2)
-    own_cluster.start()
+    cluster.start()
     done = await listing
     assert done.code == 0
     assert re.match("the PostgreSQL database test_.* cannot be reached.* Trying again", done.err)
 
 
 async def test_a_client_sends_a_prompt_again_until_the_database_is_back(
-    postgresql_server: Server, own_cluster: Cluster
+    postgresql_server: Server, cluster: Cluster
 ) -> None:
     talk = await SessionClient.begin(postgresql_server)
-    own_cluster.stop()
+    cluster.stop()
     await until_degraded(postgresql_server)
     async with Client(postgresql_server.url, postgresql_server.token) as client:
         sending = asyncio.ensure_future(client.prompt(talk.id, "[[chunk once]]"))
         await asyncio.sleep(1)
         assert not sending.done()
-        own_cluster.start()
+        cluster.start()
         await sending
     await talk.wait_for_event("turn_end")
     assert await talk.agent_text() == "once"
 
 
 async def test_the_page_explains_why_a_message_waits_and_sends_it_once_when_the_database_is_back(
-    postgresql_server: Server, own_cluster: Cluster, profile: BrowserContext
+    postgresql_server: Server, cluster: Cluster, profile: BrowserContext
 ) -> None:
     await log_in(profile, postgresql_server)
     chat = await ChatPage.at(profile, await SessionClient.begin(postgresql_server))
-    own_cluster.stop()
+    cluster.stop()
     await chat.send_message("[[chunk once]]")
     waits = "This message is kept here and will be sent later: the PostgreSQL database"
     await expect(chat.page.get_by_text(waits)).to_contain_text("cannot be reached")
-    own_cluster.start()
+    cluster.start()
     await chat.talk.wait_for_event("turn_end")
     assert await chat.talk.agent_text() == "once"
     await expect(chat.page.get_by_text(waits)).to_have_count(0)

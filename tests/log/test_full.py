@@ -221,27 +221,22 @@ async def test_a_small_append_does_not_fail_because_of_a_large_one(store: EventS
     assert await stored_texts(store, "b") == ["small"]
 
 
-async def test_patient_changes_wait_for_a_database_server_that_stopped() -> None:
-    cluster = Cluster()
-    cluster.start()
-    try:
-        async with Database.open(cluster.new_database()) as database:
-            store = EventStore(database)
-            log = await SessionLog.create(store, "s", [Draft(SESSION_START)])
-            cluster.stop()
-            with pytest.raises(Unavailable, match=r"the PostgreSQL database test_.* cannot be reached"):
-                await log.append([error_draft("refused")])
-            patient = asyncio.ensure_future(log.append([error_draft("patient")], patient=True))
-            refused = database.writer.transactions.refused
-            await wait_until(lambda: database.writer.transactions.refused > refused)
-            assert (store.full, type(store.refusal)) == (False, DatabaseUnreachable)
-            cluster.start()
-            async with asyncio.timeout(30):
-                await patient
-            await wait_until(lambda: store.refusal is None)
-            cluster.stop()
-            cluster.start()
-            await log.append([error_draft("after")])  # the lost connection is replaced without a refusal
-            assert await stored_texts(store) == ["patient", "after"]
-    finally:
-        cluster.remove()
+async def test_patient_changes_wait_for_a_database_server_that_stopped(cluster: Cluster) -> None:
+    async with Database.open(cluster.new_database()) as database:
+        store = EventStore(database)
+        log = await SessionLog.create(store, "s", [Draft(SESSION_START)])
+        cluster.stop()
+        with pytest.raises(Unavailable, match=r"the PostgreSQL database test_.* cannot be reached"):
+            await log.append([error_draft("refused")])
+        patient = asyncio.ensure_future(log.append([error_draft("patient")], patient=True))
+        refused = database.writer.transactions.refused
+        await wait_until(lambda: database.writer.transactions.refused > refused)
+        assert (store.full, type(store.refusal)) == (False, DatabaseUnreachable)
+        cluster.start()
+        async with asyncio.timeout(30):
+            await patient
+        await wait_until(lambda: store.refusal is None)
+        cluster.stop()
+        cluster.start()
+        await log.append([error_draft("after")])  # the lost connection is replaced without a refusal
+        assert await stored_texts(store) == ["patient", "after"]

@@ -12,11 +12,7 @@ from bullpen.store.events import EventStore
 from support.appender import SESSIONS, run
 from support.sample_events import error_texts
 
-# The fork server imports these modules once, since that takes long. It cannot find the modules of the tests.
-PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(
-    ["bullpen.log.log", "bullpen.store.database", "bullpen.store.events", "sqlalchemy.dialects.sqlite"]
-)
+PROCESSES = multiprocessing.get_context("fork")  # so that no process imports anything
 
 
 def run_and_kill(url: str, after_appends: int) -> dict[str, int]:

@@ -1,5 +1,6 @@
 """Migrations keep the data up, down and up again; a crash during a migration changes nothing."""
 
+import multiprocessing
 import os
 import re
 import signal
@@ -12,12 +13,10 @@ from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
-    Connection,
     Double,
     Integer,
     LargeBinary,
     MetaData,
-    Table,
     Text,
     inspect,
     text,
@@ -63,14 +62,6 @@ def downgrade():
         os.kill(os.getpid(), signal.SIGKILL)
 """
 
-MIGRATE = """
-import sys
-from bullpen.store import schema
-from pathlib import Path
-schema.SCRIPTS, schema.REVISIONS, schema.HEAD = Path(sys.argv[1]), (*schema.REVISIONS, "next"), "next"
-getattr(schema, sys.argv[2])(*sys.argv[3:])
-"""
-
 # The cells that a downgrade removes on purpose, as regular expressions for table/row/column.
 REMOVED_BY_DOWNGRADE = {
     "0015": "(sessions|workers)/.*/sandbox",
@@ -112,10 +103,21 @@ def scripts(tmp_path: Path) -> Path:
     return folder
 
 
-def migrate(scripts: Path, *arguments: str, die: str = "") -> int:
-    """Run a migration in a process, which kills itself inside the migration if `die` names it."""
-    command = [sys.executable, "-c", MIGRATE, str(scripts), *arguments]
-    return subprocess.run(command, env=os.environ | {"DIE": die}, check=False).returncode
+def migrate(scripts: Path, verb: str, *arguments: str, die: str = "") -> int | None:
+    """Run a migration in a fork, which kills itself inside the migration if `die` names it."""
+    process = multiprocessing.get_context("fork").Process(
+        target=migrate_here, args=(scripts, die, verb, *arguments)
+    )
+    process.start()
+    process.join()
+    return process.exitcode
+
+
+def migrate_here(scripts: Path, die: str, verb: str, *arguments: str) -> None:
+    """Migrate as the later version does."""
+    os.environ["DIE"] = die
+    schema.SCRIPTS, schema.REVISIONS, schema.HEAD = scripts, (*schema.REVISIONS, "next"), "next"
+    getattr(schema, verb)(*arguments)
 
 
 def dump(url: str) -> dict[str, object]:
@@ -160,11 +162,9 @@ def dump(url: str) -> dict[str, object]:
         engine.dispose()
 
 
-def tables_of(connection: Connection) -> list[Table]:
-    """Return the tables of the current revision, each after the tables that it refers to."""
-    found = MetaData()
-    found.reflect(connection, only=lambda name, _: not name.startswith(("search_words", "alembic_")))
-    return found.sorted_tables
+def is_counted(table: str) -> bool:
+    """Return whether `cells` has the cells of a table: not of Alembic's, and not of the word index."""
+    return not table.startswith(("search_words", "alembic_"))
 
 
 def cells(url: str) -> dict[str, object]:
@@ -172,10 +172,15 @@ def cells(url: str) -> dict[str, object]:
     engine = writing_engine(url)
     try:
         with engine.begin() as connection:
+            keys = {
+                table: key["constrained_columns"]
+                for (_, table), key in inspect(connection).get_multi_pk_constraint().items()
+                if is_counted(table)
+            }
             return {
-                "/".join([table.name, *(str(row[key.name]) for key in table.primary_key), column]): value
-                for table in tables_of(connection)
-                for row in connection.execute(table.select()).mappings()
+                "/".join([table, *(str(row[name]) for name in key), column]): value
+                for table, key in keys.items()
+                for row in connection.execute(text(f'SELECT * FROM "{table}"')).mappings()
                 for column, value in row.items()
                 if value is not None
             }
@@ -188,12 +193,18 @@ def fill_empty_tables(url: str) -> None:
     engine = writing_engine(url)
     try:
         with engine.begin() as connection:
-            for table in tables_of(connection):
-                if connection.execute(table.select()).first() is None:
-                    full = {column.name: some_value(column, "full") for column in table.columns}
-                    bare = {c.name: some_value(c, "bare") for c in table.columns if not c.nullable}
-                    connection.execute(table.insert(), full)
-                    connection.execute(table.insert(), bare)
+            empty = [
+                table
+                for table in filter(is_counted, inspect(connection).get_table_names())
+                if connection.execute(text(f'SELECT 1 FROM "{table}" LIMIT 1')).first() is None
+            ]
+            found = MetaData()
+            found.reflect(connection, only=empty)  # and the tables that these refer to
+            for table in (each for each in found.sorted_tables if each.name in empty):
+                full = {column.name: some_value(column, "full") for column in table.columns}
+                bare = {c.name: some_value(c, "bare") for c in table.columns if not c.nullable}
+                connection.execute(table.insert(), full)
+                connection.execute(table.insert(), bare)
     finally:
         engine.dispose()
 

@@ -9,6 +9,7 @@ import tempfile
 import time
 import uuid
 from collections.abc import AsyncIterator, Iterator
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -53,12 +54,14 @@ class Cluster:
         assert self._run(*command) == 0, (self.home / "output").read_text()
 
     def start(self) -> None:
+        self.running = True
         options = " ".join(f"-c {name}={value}" for name, value in SETTINGS.items())
         options += f" -k {shlex.quote(str(self.home))}"
         started = self._run("pg_ctl", "-w", "-l", str(self.home / "log"), "-o", options, "start")
         assert started == 0, (self.home / "output").read_text()
 
     def stop(self, mode: str = "immediate") -> None:
+        self.running = False
         self._run("pg_ctl", "-w", "-m", mode, "stop")
 
     def remove(self) -> None:
@@ -103,19 +106,39 @@ class Cluster:
             return installed / "pginstall18" / "bin"
         # the user `nobody` may not have access to the directory of the installed package
         copy = self.home / installed.name
-        shutil.copytree(installed / "pginstall18", copy / "pginstall18")
-        shutil.copytree(installed.with_suffix(".libs"), copy.with_suffix(".libs"))
+        for source, target in (
+            (installed / "pginstall18", copy / "pginstall18"),
+            (installed.with_suffix(".libs"), copy.with_suffix(".libs")),
+        ):
+            shutil.copytree(source, target, copy_function=_link_or_copy)
         owner = pwd.getpwnam(self._user)
         os.chown(self.home, owner.pw_uid, owner.pw_gid)
         return copy / "pginstall18" / "bin"
 
 
-@pytest.fixture(scope="session")
-def cluster() -> Iterator[Cluster]:
+def _link_or_copy(source: str, target: str) -> None:
+    """Make a hard link, which takes no time; or a copy, on another file system."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)
+
+
+@cache
+def _cluster_of_run(run: pytest.Config) -> Cluster:
     this = Cluster()
     this.start()
+    run.add_cleanup(this.remove)
+    return this
+
+
+@pytest.fixture
+def cluster(pytestconfig: pytest.Config) -> Iterator[Cluster]:
+    """Return a running cluster, which a test may stop. It is the same one in all tests of a process."""
+    this = _cluster_of_run(pytestconfig)
     yield this
-    this.remove()
+    if not this.running:
+        this.start()
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

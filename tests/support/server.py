@@ -20,6 +20,7 @@ from bullpen.keeper.marker import MARKER
 from bullpen.workers.children import ChildHandles
 from support.forks import Process, start_bullpen
 from support.internal_errors import find_internal_error
+from support.polling import Polling
 from support.ports import free_port
 
 TOKEN = "test-token-0123456789"
@@ -176,6 +177,7 @@ class Server:
 
     async def worker_in(self, session_id: str, worker_id: str, *states: str) -> dict[str, Any]:
         """Wait until the worker is in one of the states."""
+        polling = Polling()
         async with asyncio.timeout(SECONDS):
             while True:
                 worker: dict[str, Any] = await self.call(
@@ -183,7 +185,7 @@ class Server:
                 )
                 if worker["state"] in states:
                     return worker
-                await asyncio.sleep(0.01)
+                await polling.pause()
 
     @asynccontextmanager
     async def socket(self, path: str, **kwargs: Any) -> AsyncIterator[ClientConnection]:

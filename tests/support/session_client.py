@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
 
+from .polling import Polling
 from .scripted_agent.command import scripted_command
 from .server import Server
 
@@ -65,8 +66,12 @@ class SessionClient:
         """Wait for the first event of a type with this data and a seq above `after`; return it."""
 
         async def find() -> dict[str, Any] | None:
-            found = (each for each in await self.events(after) if each["type"] == type)
-            return next((each for each in found if data.items() <= each["data"].items()), None)
+            nonlocal after
+            for each in await self.events(after):
+                if each["type"] == type and data.items() <= each["data"].items():
+                    return each
+                after = each["seq"]
+            return None
 
         return await self._until(find, f"{type} {data}")
 
@@ -101,10 +106,11 @@ class SessionClient:
 
     async def _until(self, find: Callable[[], Awaitable[T | None]], wanted: str) -> T:
         """Wait until `find` returns a value; return it. After the deadline, raise an error with the log."""
+        polling = Polling()
         try:
             async with asyncio.timeout(self.seconds):
                 while (found := await find()) is None:
-                    await asyncio.sleep(0.02)
+                    await polling.pause()
                 return found
         except TimeoutError:
             events = [f"{each['seq']} {each['type']} {each['data']}" for each in await self.events()]

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bullpen.workers.ghostty import CONTINUATION_MAX_BYTES, EmulatedTerminal
+from bullpen.workers.ghostty_grid import Span
 from bullpen.workers.screen_emulation import ScreenEmulation
 from bullpen.workers.screen_history import MAX_HISTORY_BYTES, render
 
@@ -42,6 +43,11 @@ def row_cells(terminal: EmulatedTerminal, y: int) -> list[bytes]:
     for start, end, color in terminal.grid.backgrounds(y):
         cells[start:end] = [b"\x1b[0m\x1b[%sm \x1b[0m" % color] * (end - start)
     return [b"" if cell == b" " else cell for cell in cells]
+
+
+def styled_row(terminal: EmulatedTerminal, y: int) -> tuple[bytes, list[Span]]:
+    """Return what `row_cells` is made of, in a fraction of its time. Here a blank cell is no space."""
+    return terminal.styled_cells(y, 0, terminal.cols), terminal.grid.backgrounds(y)
 
 
 def attach_viewer(original: EmulatedTerminal) -> EmulatedTerminal:
@@ -316,11 +322,11 @@ def test_the_history_of_any_colours_is_within_a_megabyte(
     viewer = EmulatedTerminal(cols, rows)
     viewer.feed(history)
     assert viewer.cursor == original.cursor
-    left_out = [
-        y
-        for y in range(rows)
-        if row_cells(viewer, viewer.scrollback_rows + y) != row_cells(original, original.scrollback_rows + y)
-    ]
+    shown, expected = (
+        [styled_row(terminal, terminal.scrollback_rows + y) for y in range(rows)]
+        for terminal in (viewer, original)
+    )
+    left_out = [y for y in range(rows) if shown[y] != expected[y]]
     assert left_out == list(range(left_out[0], left_out[-1] + 1) if left_out else [])
     if cols == 80:
         assert left_out == []

@@ -17,7 +17,7 @@ from .engine import writing_engine
 from .fence import LEASE, UNNAMED, FenceOwner, Lease, refuse_if_in_use
 from .tables import metadata
 
-REVISIONS = (
+REVISIONS: tuple[str, ...] = (
     "0001",
     "0002",
     "0003",
