@@ -8,7 +8,8 @@ MAKEFLAGS += --jobs=3 --no-print-directory
 export PYTHONDONTWRITEBYTECODE :=
 
 BIN := .venv/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
+PIP_OPTIONS := --quiet --disable-pip-version-check --no-deps
+PIP := $(BIN)/python -m pip install $(PIP_OPTIONS)
 # The lock files name every dependency. Their versions agree, so that two of them may be installed at the same time.
 LOCKED := $(PIP) --require-hashes
 NPM_IN := PATH="$(CURDIR)/$(BIN):$$PATH" npm --no-update-notifier --prefix
@@ -38,11 +39,15 @@ setup: $(EDITABLE) $(PAGE)
 
 tools: setup $(PACKAGE_TOOLS) $(MODULE_TOOLS)
 
-$(VENV):
+# The pip that comes with Python 3.11 needs twice as long to read the pages of an index. The pip outside installs the new
+# one, which takes a second; if Python has none, ensurepip provides the first one.
+$(VENV): requirements-pip.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo 'Bullpen needs Python 3.11 or newer; name one with: make PYTHON=python3.x' >&2; exit 1; }
 	@echo 'Bullpen: creating a Python environment in .venv'
-	@$(PYTHON) -m venv .venv
+	@$(PYTHON) -m venv --without-pip .venv
+	@$(PYTHON) -m pip --python $(BIN)/python install $(PIP_OPTIONS) --require-hashes -r $< 2>/dev/null \
+		|| { $(BIN)/python -m ensurepip >/dev/null && $(LOCKED) -r $<; }
 	@touch $@
 
 $(PACKAGES): requirements.txt | $(VENV)
@@ -55,7 +60,7 @@ $(EDITABLE): pyproject.toml $(PACKAGES)
 	@$(PIP) --no-build-isolation -e .
 	@touch $@
 
-$(PACKAGE_TOOLS): requirements-dev.txt | $(EDITABLE) $(NODE)
+$(PACKAGE_TOOLS): requirements-dev.txt | $(PACKAGES) $(NODE)
 	@echo 'Bullpen: installing the Python packages of checks and tests into .venv'
 	@$(LOCKED) -r requirements-dev.txt
 	@touch $@
@@ -63,7 +68,7 @@ $(PACKAGE_TOOLS): requirements-dev.txt | $(EDITABLE) $(NODE)
 # Two major versions of one package need two environments; tests/conformance uses the second one.
 $(MCP_PREVIOUS): requirements-mcp-previous.txt | $(VENV)
 	$(BIN)/python -m venv --clear --without-pip $(@D)
-	$(BIN)/python -m pip --python $(@D)/bin/python install --quiet --disable-pip-version-check --require-hashes -r $<
+	$(BIN)/python -m pip --python $(@D)/bin/python install $(PIP_OPTIONS) --require-hashes --no-compile -r $<
 	@touch $@
 
 $(NODE): requirements-node.txt | $(VENV)
