@@ -27,6 +27,7 @@ NODE := .venv/.node
 MODULES := ui/node_modules/.installed
 PACKAGE_TOOLS := .venv/.package-tools
 MODULE_TOOLS := ui/node_modules/.module-tools
+MUTATION_TOOLS := .venv/.mutation-tools
 MCP_PREVIOUS := .venv/mcp-previous/.packages
 AGENTS := tests/real_agents/node_modules/.installed
 PAGE := src/bullpen/web/ui/index.html
@@ -63,6 +64,11 @@ $(EDITABLE): pyproject.toml $(PACKAGES)
 $(PACKAGE_TOOLS): requirements-dev.txt | $(PACKAGES) $(NODE)
 	@echo 'Bullpen: installing the Python packages of checks and tests into .venv'
 	@$(LOCKED) -r requirements-dev.txt
+	@touch $@
+
+$(MUTATION_TOOLS): requirements-mutants.txt | $(PACKAGE_TOOLS)
+	@echo 'Bullpen: installing the Python packages of the mutation tests into .venv'
+	@$(LOCKED) -r $<
 	@touch $@
 
 # Two major versions of one package need two environments; tests/conformance uses the second one.
@@ -143,7 +149,7 @@ test-agents: tools $(AGENTS)
 
 # Mutation tests of the parts where an error loses or doubles something, one process with the lowest priority:
 # `make mutants ARGS="keeper --seed 26"`. The survivors are explained in docs/mutants.md.
-mutants: tools
+mutants: tools $(MUTATION_TOOLS)
 	$(BIN)/python scripts/mutants.py $(ARGS)
 
 # Everything that is measured, beside its peers; on a quiet machine, for half an hour, into docs/benchmarks.md.
