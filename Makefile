@@ -61,14 +61,15 @@ $(EDITABLE): pyproject.toml $(PACKAGES)
 	@$(PIP) --no-build-isolation -e .
 	@touch $@
 
+# Not compiled: most modules of these packages are never imported.
 $(PACKAGE_TOOLS): requirements-dev.txt | $(PACKAGES) $(NODE)
 	@echo 'Bullpen: installing the Python packages of checks and tests into .venv'
-	@$(LOCKED) -r requirements-dev.txt
+	@$(LOCKED) --no-compile -r $<
 	@touch $@
 
 $(MUTATION_TOOLS): requirements-mutants.txt | $(PACKAGE_TOOLS)
 	@echo 'Bullpen: installing the Python packages of the mutation tests into .venv'
-	@$(LOCKED) -r $<
+	@$(LOCKED) --no-compile -r $<
 	@touch $@
 
 # Two major versions of one package need two environments; tests/conformance uses the second one.
