@@ -8,7 +8,8 @@ MAKEFLAGS += --jobs=3 --no-print-directory
 export PYTHONDONTWRITEBYTECODE :=
 
 BIN := .venv/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
+PIP_OPTIONS := --quiet --disable-pip-version-check --no-deps
+PIP := $(BIN)/python -m pip install $(PIP_OPTIONS)
 # The lock files name every dependency. Their versions agree, so that two of them may be installed at the same time.
 LOCKED := $(PIP) --require-hashes
 NPM_IN := PATH="$(CURDIR)/$(BIN):$$PATH" npm --no-update-notifier --prefix
@@ -26,6 +27,7 @@ NODE := .venv/.node
 MODULES := ui/node_modules/.installed
 PACKAGE_TOOLS := .venv/.package-tools
 MODULE_TOOLS := ui/node_modules/.module-tools
+MUTATION_TOOLS := .venv/.mutation-tools
 MCP_PREVIOUS := .venv/mcp-previous/.packages
 AGENTS := tests/real_agents/node_modules/.installed
 PAGE := src/bullpen/web/ui/index.html
@@ -38,11 +40,15 @@ setup: $(EDITABLE) $(PAGE)
 
 tools: setup $(PACKAGE_TOOLS) $(MODULE_TOOLS)
 
-$(VENV):
+# The pip that comes with Python 3.11 needs twice as long to read the pages of an index. The pip outside installs the new
+# one, which takes a second; if Python has none, ensurepip provides the first one.
+$(VENV): requirements-pip.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo 'Bullpen needs Python 3.11 or newer; name one with: make PYTHON=python3.x' >&2; exit 1; }
 	@echo 'Bullpen: creating a Python environment in .venv'
-	@$(PYTHON) -m venv .venv
+	@$(PYTHON) -m venv --without-pip .venv
+	@$(PYTHON) -m pip --python $(BIN)/python install $(PIP_OPTIONS) --require-hashes -r $< 2>/dev/null \
+		|| { $(BIN)/python -m ensurepip >/dev/null && $(LOCKED) -r $<; }
 	@touch $@
 
 $(PACKAGES): requirements.txt | $(VENV)
@@ -55,15 +61,21 @@ $(EDITABLE): pyproject.toml $(PACKAGES)
 	@$(PIP) --no-build-isolation -e .
 	@touch $@
 
-$(PACKAGE_TOOLS): requirements-dev.txt | $(EDITABLE) $(NODE)
+# Not compiled: most modules of these packages are never imported.
+$(PACKAGE_TOOLS): requirements-dev.txt | $(PACKAGES) $(NODE)
 	@echo 'Bullpen: installing the Python packages of checks and tests into .venv'
-	@$(LOCKED) -r requirements-dev.txt
+	@$(LOCKED) --no-compile -r $<
+	@touch $@
+
+$(MUTATION_TOOLS): requirements-mutants.txt | $(PACKAGE_TOOLS)
+	@echo 'Bullpen: installing the Python packages of the mutation tests into .venv'
+	@$(LOCKED) --no-compile -r $<
 	@touch $@
 
 # Two major versions of one package need two environments; tests/conformance uses the second one.
 $(MCP_PREVIOUS): requirements-mcp-previous.txt | $(VENV)
 	$(BIN)/python -m venv --clear --without-pip $(@D)
-	$(BIN)/python -m pip --python $(@D)/bin/python install --quiet --disable-pip-version-check --require-hashes -r $<
+	$(BIN)/python -m pip --python $(@D)/bin/python install $(PIP_OPTIONS) --require-hashes --no-compile -r $<
 	@touch $@
 
 $(NODE): requirements-node.txt | $(VENV)
@@ -138,7 +150,7 @@ test-agents: tools $(AGENTS)
 
 # Mutation tests of the parts where an error loses or doubles something, one process with the lowest priority:
 # `make mutants ARGS="keeper --seed 26"`. The survivors are explained in docs/mutants.md.
-mutants: tools
+mutants: tools $(MUTATION_TOOLS)
 	$(BIN)/python scripts/mutants.py $(ARGS)
 
 # Everything that is measured, beside its peers; on a quiet machine, for half an hour, into docs/benchmarks.md.
