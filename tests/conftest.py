@@ -39,21 +39,24 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Raise the time limit of full runs, and spread the browser tests."""
+    """Raise the time limit of full runs, and order the tests."""
     for item in items if FULL else ():
         item.add_marker(pytest.mark.timeout(FULL_SECONDS))
-    spread_browser_tests(items)
+    order_tests(items)
 
 
-def spread_browser_tests(items: list[pytest.Item]) -> None:
-    """Mix the browser tests, which need the processor, with all others, most of which wait."""
+def order_tests(items: list[pytest.Item]) -> None:
+    """Begin with the long tests, so that none runs alone at the end, and spread the browser tests.
+
+    Browser tests need the processor, while most others wait.
+    """
     folder = Path(__file__).parent / "ui"
     browsers = [item for item in items if item.path.parent == folder]
     others = [item for item in items if item.path.parent != folder]
     places = {
         item: (place + 0.5) / len(group) for group in (browsers, others) for place, item in enumerate(group)
     }
-    items.sort(key=places.__getitem__)
+    items.sort(key=lambda item: 0 if item.get_closest_marker("long") else places[item])
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

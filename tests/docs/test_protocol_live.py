@@ -36,6 +36,7 @@ async def example_server(server: Server) -> ExampleServer:
     return await ExampleServer.set_up(server)
 
 
+@pytest.mark.long
 async def test_every_request_of_the_page_gets_the_response_of_the_page(server: Server) -> None:
     sections = [section for section in REST if section.path.startswith("/api/")]
     for number, section in enumerate(sections):

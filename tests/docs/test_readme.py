@@ -246,6 +246,7 @@ def programs(tmp_path: Path) -> Path:
     return directory
 
 
+@pytest.mark.long
 @pytest.mark.timeout(900)  # it installs everything, on a machine that may be busy with other tests
 async def test_every_command_of_the_readme_does_what_it_says(
     tmp_path: Path, clone: Path, programs: Path

@@ -139,6 +139,7 @@ def full_options() -> tuple[str, ...]:
     return ("--seed", str(seed), "--max-time", str(FULL_SECONDS), "--generation-database", "none")
 
 
+@pytest.mark.long
 @pytest.mark.timeout(TIMEOUT)
 @pytest.mark.parametrize("part", [EVERYTHING] if FULL else [*PATHS, SEQUENCES])
 async def test_no_request_gets_a_5xx_or_an_answer_that_the_openapi_document_does_not_describe(

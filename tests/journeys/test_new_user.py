@@ -108,6 +108,7 @@ async def user(tmp_path: Path) -> AsyncIterator[NewUser]:
     await asyncio.to_thread(end_processes_of, user.data)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(600)
 async def test_a_new_user_installs_tries_and_upgrades_while_an_agent_works(
     user: NewUser, tmp_path: Path

@@ -37,6 +37,7 @@ THEMES = "document.documentElement.dataset.theme === 'dark' ? ['dark', 'light'] 
 Findings = dict[str, list[str]]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("device", DEVICES)
 async def test_axe_finds_no_violation(browser: Browser, workspace: Path, server: Server, device: str) -> None:
     # Without animations: text that fades in has too little contrast.

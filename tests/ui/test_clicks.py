@@ -4,6 +4,7 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+import pytest
 from playwright.async_api import BrowserContext, Page
 
 from support.page_content import PageContent
@@ -68,6 +69,7 @@ class ClickedViews(ViewNavigator):
     )
 
 
+@pytest.mark.long
 async def test_no_control_moves_while_the_mouse_button_is_held_on_it(
     device: BrowserContext, workspace: Path, server: Server
 ) -> None:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from playwright.async_api import BrowserContext, Page
 
 from support.page_content import PageContent
@@ -70,6 +71,7 @@ ENTER_GROUP = """() => {
 }"""
 
 
+@pytest.mark.long
 async def test_tab_and_arrow_keys_reach_every_control_of_every_view(
     device: BrowserContext, workspace: Path, server: Server
 ) -> None:
