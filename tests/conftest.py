@@ -1,6 +1,5 @@
 """Fixtures and settings for all tests: a running server, a workspace, and limits of hypothesis."""
 
-import asyncio
 import gc
 import os
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -10,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from support.server import Server
-from support.shared_server import SharedServer, has_own_server, server_of_test
+from support.shared_server import SharedServer, has_own_server, server_of_test, shared_server
 from support.tls import Certificate, TlsServer
 
 # Sandboxed runs of the tests execute what is in this tree.
@@ -76,9 +75,7 @@ def print_figures(record_property: Callable[[str, object], None]) -> Callable[[s
 
 @pytest.fixture(scope="session")
 def server_of_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedServer]:
-    server = SharedServer(tmp_path_factory.mktemp("shared"))
-    yield server
-    asyncio.run(server.close())
+    yield from shared_server(tmp_path_factory.mktemp("shared"))
 
 
 @pytest.fixture

@@ -10,8 +10,6 @@ from bullpen.domain.errors import Invalid, Unauthorized
 from support.commands import Bullpen
 from support.server import Server
 
-pytestmark = pytest.mark.own_server  # the shared one may have the login of a browser profile
-
 
 @pytest.mark.parametrize(
     ("text", "seconds"), [("90s", 90), ("15m", 900), ("12h", 43_200), ("30d", 2_592_000), ("2w", 1_209_600)]
@@ -70,6 +68,7 @@ async def test_two_tokens_with_the_same_name_are_revoked_by_id(bullpen: Bullpen)
     assert (await bullpen("token", "list")).out.startswith("no tokens but the owner's")
 
 
+@pytest.mark.own_server
 async def test_after_a_rotation_the_local_command_line_uses_the_new_token(
     bullpen: Bullpen, server: Server
 ) -> None:

@@ -191,3 +191,12 @@ async def test_a_terminal_of_an_agent_has_the_workspace_of_the_agent_and_no_more
     assert await exit_code("test $PWD = $(git rev-parse --show-toplevel)/sub && echo x > ../file", "sub") == 0
     assert await exit_code("echo evil > post-checkout", ".git/hooks") != 0
     assert not (repository.git_dir / "hooks/post-checkout").exists()
+
+
+async def test_a_run_starts_right_after_the_user_has_removed_a_cache(server: Server) -> None:
+    cache = server.workspace / ".npm"
+    cache.mkdir()
+    session = await server.new_session()
+    await server.new_terminal(session["id"], sandbox="workspace")
+    cache.rmdir()
+    await server.new_terminal(session["id"], sandbox="workspace")

@@ -2,7 +2,7 @@
 
 import asyncio
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from urllib.parse import quote
@@ -90,6 +90,13 @@ class SharedServer(Server):
 
     async def _delete(self, path: str, names: list[str]) -> None:
         await asyncio.gather(*(self.call("DELETE", f"{path}/{name}") for name in names))
+
+
+def shared_server(directory: Path) -> Iterator[SharedServer]:
+    """Yield a server that starts when a test first uses it, and end it."""
+    server = SharedServer(directory)
+    yield server
+    asyncio.run(server.close())
 
 
 def has_own_server(request: pytest.FixtureRequest) -> bool:

@@ -5,7 +5,7 @@ has just started, or shorter waits, or it changes the profile for good: its perm
 clock, which Playwright sets for all pages of a profile.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from support.page_errors import no_uncaught_errors
 from support.pages import log_in, new_profile, restore_login
 from support.server import Server
 from support.session_client import SessionClient, define_scripted
-from support.shared_server import SharedServer, server_of_test
+from support.shared_server import SharedServer, server_of_test, shared_server
 
 expect.set_options(timeout=60_000)  # a deadline, not a measurement: the machine may be busy
 
@@ -47,6 +47,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 async def chromium() -> AsyncIterator[Browser]:
     async with browsers.chromium() as browser:
         yield browser
+
+
+@pytest.fixture(scope="session")
+def server_of_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedServer]:
+    """Return the server of the browser tests: a login stays in it, which other tests do not expect."""
+    yield from shared_server(tmp_path_factory.mktemp("shared"))
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

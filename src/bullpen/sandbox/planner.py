@@ -78,13 +78,14 @@ class SandboxPlanner:
             remove_tree(directory)
 
     def machine_paths(self, env: Mapping[str, str]) -> MachinePaths:
-        """Return the paths of this machine, read again after a moment."""
+        """Return the paths of this machine, read again after a moment, or if a cache was removed."""
         roots = tuple(map(str, self._roots.directories()))
         key = (*roots, env.get("PATH", ""))
         if (
             self._machine is None
             or key != self._planned_for
             or clock.monotonic() - self._read_at > MAX_AGE_SECONDS
+            or not all(map(os.path.exists, self._machine.caches))
         ):
             self._machine = machine_paths(self._config, roots, env)
             self._planned_for, self._read_at = key, clock.monotonic()
