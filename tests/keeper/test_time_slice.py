@@ -1,9 +1,9 @@
 """Server and keeper ask for short time slices, and nothing that they start has them."""
 
+import inspect
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -52,7 +52,7 @@ async def test_the_keeper_has_short_slices_and_its_children_the_usual_ones(conne
 
 @pytest.mark.parametrize("is_root", [True, False])
 def test_the_slice_stays_with_a_change_of_the_policy_and_the_niceness(is_root: bool) -> None:
-    sources = [Path(each.__file__).read_text() for each in (time_slice, priority, time_slices)]
+    sources = [inspect.getsource(each) for each in (time_slice, priority, time_slices)]
     python = [sys.executable] if is_root or os.geteuid() else [SYSTEM_PYTHON]
     become = [] if is_root or os.geteuid() else ["setpriv", f"--reuid={NOBODY}", "--clear-groups"]
     argv = [*become, *python, "-I", "-S", "-c", CHANGES_POLICY, *sources]
