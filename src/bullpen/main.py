@@ -27,6 +27,7 @@ from .domain.sandbox import DEFAULT_LEVEL
 from .git.command import CONFINEMENT
 from .git.overlays import OVERLAYS
 from .intervals import intervals
+from .keeper.time_slice import shorten_time_slice
 from .sandbox.command import MECHANISMS
 from .sandbox.git_calls import GitSandbox
 from .sandbox.grants import SandboxGrants
@@ -96,6 +97,7 @@ def serve(config: Config, open_browser: bool, take_over: bool = False) -> int:
         sweep_imports(config.home)
         OVERLAYS.keep_in(config.home / "overlays")
         _raise_descriptor_limit()
+        shorten_time_slice()
         sys.setswitchinterval(THREAD_SWITCH_SECONDS)
         with asyncio.Runner(loop_factory=_new_event_loop) as runner:
             try:

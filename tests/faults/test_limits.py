@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from bullpen.keeper.time_slice import shorten_time_slice
 from support.limited_server import HAS_GROUPS, REASONS, left_behind, offend, start_limited
 from support.server import Server
 from support.session_client import SessionClient, define_scripted
@@ -28,6 +29,7 @@ async def test_offenders_are_ended_while_the_server_answers_and_turns_of_other_s
 ) -> None:
     await start_limited(server, enforced_by)
     await define_scripted(server)
+    shorten_time_slice()  # of the client, whose own delays beside the offenders do not count
     others = [await SessionClient.begin(server) for _ in range(SESSIONS)]
     session = await server.new_session()
     quiet: list[float] = []

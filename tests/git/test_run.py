@@ -3,6 +3,7 @@
 import asyncio
 import os
 import resource
+import sys
 import time
 from collections.abc import Callable, Coroutine
 from pathlib import Path
@@ -159,6 +160,30 @@ async def test_cancelling_a_call_ends_git_with_its_processes(tmp_path: Path) -> 
     with pytest.raises(asyncio.CancelledError):
         await call
     await _wait_until_ended([int(line) for line in pid_file.read_text().split()])
+
+
+CALL_BESIDE_A_TERMINAL = """
+import asyncio, fcntl, pty, termios
+from bullpen.git.command import start_git
+
+terminal = pty.openpty()[1]
+fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
+open("/dev/tty").close()
+print(asyncio.run(start_git("clone", [], {}, None, timeout=20)).errors)
+"""
+
+
+async def test_a_program_that_git_starts_for_a_clone_cannot_ask_on_the_terminal_of_the_server(
+    tmp_path: Path,
+) -> None:
+    program = tmp_path / "git"
+    program.write_text("#!/bin/sh\nread -r password </dev/tty\n")
+    program.chmod(0o755)
+    env = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "PYTHONPATH": os.pathsep.join(sys.path)}
+    argv = [sys.executable, "-c", CALL_BESIDE_A_TERMINAL]
+    called = await run_process(argv, env=env, cwd="/", timeout=60, limit=1000)
+    assert b"/dev/tty" in called.output, called.errors
+    assert b"No such device" in called.output
 
 
 @pytest.mark.parametrize("run", [asyncio.run, uvloop.run], ids=["asyncio", "uvloop"])

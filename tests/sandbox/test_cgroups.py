@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from bullpen.domain.limits import ResourceLimits
-from bullpen.sandbox.cgroups import ControlGroups, GroupBase, RunGroup, find_bases
+from bullpen.sandbox.cgroups import SHARES, ControlGroups, GroupBase, RunGroup, find_bases
+from bullpen.sandbox.limit_launcher import NICENESS
 from support.limited_server import HAS_GROUPS, OFFENDER
 
 LIMITS = ResourceLimits(memory=64 << 20, processes=60)
@@ -66,6 +67,7 @@ def v2(tmp_path: Path) -> ControlGroups:
         path.mkdir(exist_ok=True)
         (path / "cgroup.subtree_control").write_text("memory pids")
         (path / "cgroup.procs").touch()
+    (tmp_path / "bullpen/cpu.weight.nice").write_text("0")
     return ControlGroups(GroupBase(2, dict.fromkeys(("memory", "pids", "cpu"), tmp_path)), "bullpen")
 
 
@@ -89,6 +91,7 @@ def test_in_v2_a_session_gets_its_limits_and_a_run_ends_as_a_whole(v2: ControlGr
         "memory.max": str(LIMITS.memory),
         "memory.swap.max": str(LIMITS.memory),
     }
+    assert (tmp_path / "bullpen/cpu.weight.nice").read_text() == str(NICENESS)
     assert (run / "memory.oom.group").read_text() == "1"
     assert group.process_files == [run / "cgroup.procs"]
 
@@ -118,6 +121,13 @@ if HAS_GROUPS:
         files = map(str, group.process_files)
         argv = ["sh", "-c", JOIN, "sh", *files, "--", sys.executable, str(OFFENDER), what]
         return subprocess.Popen(argv, stderr=subprocess.DEVNULL, start_new_session=True)
+
+    def test_all_runs_together_have_the_low_priority_of_a_run(groups: ControlGroups) -> None:
+        group = groups.begin("session", "one.1", LIMITS)
+        weights = {"cpu.shares": SHARES, "cpu.weight.nice": NICENESS}  # of v1 and of v2
+        files = [path.parents[2] / name for path in group.process_files for name in weights]
+        assert all(int(file.read_text()) == weights[file.name] for file in files if file.exists())
+        assert groups.remove(group)
 
     def test_the_kernel_ends_what_uses_too_much_memory(groups: ControlGroups) -> None:
         group = groups.begin("session", "hog.1", LIMITS)

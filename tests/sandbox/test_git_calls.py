@@ -83,6 +83,7 @@ READS: dict[str, Callable[[Hostile], str]] = {
     "another repository": lambda hostile: f"cat {hostile.other.path}/readme.txt",
     "the environment of a process": lambda _: f"head -c 1 /proc/{os.getpid()}/environ",
     "a process": lambda _: f"kill -0 {os.getpid()}",
+    "the terminal of the server": lambda _: "test -e /dev/tty",
 }
 
 

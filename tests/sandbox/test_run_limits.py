@@ -4,14 +4,18 @@ import os
 import signal
 import subprocess
 from collections.abc import Sequence
+from pathlib import Path
 
 from bullpen.domain.limits import NO_LIMITS, ResourceLimits
-from bullpen.sandbox.limit_launcher import OOM_SCORE
+from bullpen.sandbox import limit_launcher
+from bullpen.sandbox.limit_launcher import NICENESS, OOM_SCORE
 from bullpen.sandbox.profile import OPEN, Profile
 from bullpen.sandbox.run_limits import RunLimits
+from support.other_user import SYSTEM_PYTHON
 
 PROFILE = Profile(level="workspace", session="session")
 NOBODY = 65534
+HAS_AUTOGROUPS = Path("/proc/self/autogroup").exists()
 ENV = {"PATH": os.environ["PATH"]}
 
 
@@ -41,6 +45,34 @@ def test_arguments_and_the_exit_code_are_kept_and_the_kernel_ends_it_first_witho
     started = run(ResourceLimits(memory=1), ["sh", "-c", script, "sh", "a b", "--", ""])
     assert started.communicate() == (f"{OOM_SCORE}\na b|--||", "")
     assert started.returncode == 7
+
+
+def test_a_run_and_the_group_of_its_session_have_a_low_priority() -> None:
+    started = run(ResourceLimits(memory=1), ["sh", "-c", "nice; cat /proc/self/autogroup"])
+    niceness, _, group = started.communicate()[0].partition("\n")
+    assert niceness == str(NICENESS)
+    assert not HAS_AUTOGROUPS or group.endswith(f" nice {NICENESS}\n")
+
+
+def test_runs_that_an_ordinary_user_starts_at_once_all_have_a_low_priority() -> None:
+    argv = [SYSTEM_PYTHON, "-I", "-S", "-c", Path(limit_launcher.__file__).read_text(), "", "--"]
+    become = ["setpriv", f"--reuid={NOBODY}", "--clear-groups"] if os.geteuid() == 0 else []
+    command = [*become, *argv, "cat", "/proc/self/autogroup"]
+    started = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) for _ in range(3)
+    ]
+    outputs = [each.communicate()[0] for each in started]
+    assert not HAS_AUTOGROUPS or all(each.endswith(f" nice {NICENESS}\n") for each in outputs), outputs
+
+
+def test_a_command_without_a_session_of_its_own_leaves_the_priority_of_the_session() -> None:
+    command = RunLimits(ResourceLimits(memory=1), None).command(PROFILE, ["nice"], None)
+    read = "cat /proc/self/autogroup || true"
+    script = f'{read}; "$@"; {read}'
+    argv = ["sh", "-c", script, "sh", *command]
+    done = subprocess.run(argv, capture_output=True, text=True, check=True, start_new_session=True)
+    before, after = done.stdout.split(f"{NICENESS}\n", 1)
+    assert before == after
 
 
 def test_the_kernel_limits_the_processes_of_an_ordinary_user() -> None:

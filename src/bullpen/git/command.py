@@ -64,6 +64,7 @@ async def start_git(
             limit=limit,
             stdin=stdin,
             on_line=on_progress,
+            own_session=access is None,  # only ssh might ask on the terminal, for the login of a jump host
         )
     except TimeoutError:
         raise RemoteFault(f"git {verb} did not finish within {timeout:g} s") from None

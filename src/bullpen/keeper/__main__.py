@@ -17,6 +17,7 @@ from .directories import open_directory, remove_file
 from .loop import EventLoop
 from .service import KeeperService
 from .spawn import KEEPER_UMASK
+from .time_slice import shorten_time_slice
 
 _IDLE_SECONDS = 60.0  # without a server and without children, until the keeper ends
 _BACKLOG = 16  # connections
@@ -35,6 +36,7 @@ def main() -> None:
     except OSError as error:
         sys.exit(f"keeper {name}: {error}")
     _become_daemon(directory, f"{name}.log")
+    shorten_time_slice()
     loop = EventLoop()
     idle_timeout = float(os.environ.get("BULLPEN_KEEPER_PATIENCE", _IDLE_SECONDS))
     KeeperService(name, listening, spools, idle_timeout, loop)

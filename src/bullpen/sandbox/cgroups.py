@@ -16,9 +16,11 @@ from typing import Literal
 from msgspec import Struct
 
 from ..domain.limits import NEARLY, ResourceLimits, RunUsage
+from .limit_launcher import NICENESS
 
 NEEDED = ("memory", "pids")
 CONTROLLERS = (*NEEDED, "cpu")  # with cpu, each session gets the same share, however many processes it has
+SHARES = 110  # the weight that the kernel gives to this niceness; usual is 1024
 END_SECONDS = 5.0  # for the processes of a group to end
 POLL_SECONDS = 0.01
 
@@ -184,6 +186,8 @@ class ControlGroups:
             path.mkdir(exist_ok=True)
             _write(path / "memory.use_hierarchy", 1)  # of v1; newer kernels know nothing else
             self._pass_on(path)
+            _write(path / "cpu.weight.nice", NICENESS)
+            _write(path / "cpu.shares", SHARES)  # of v1
 
     def _pass_on(self, directory: Path) -> None:
         """Let the groups in a group of v2 have the controllers."""

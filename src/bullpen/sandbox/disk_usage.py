@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterable, Iterator
 
 BLOCK_BYTES = 512  # of st_blocks, on every file system
-LOW_PRIORITY = 19
+LOW_PRIORITY = 10  # that of the runs: with a lower one, they could delay it until the disk is full
 
 
 def changed_bytes(directories: Iterable[str], since_ns: int, pids: Iterable[int]) -> int:

@@ -131,7 +131,9 @@ async def _measure(directories: Sequence[str], since_ms: int, pids: Sequence[int
     order = json.dumps({"directories": directories, "since": since_ms * 1_000_000, "pids": pids})
     argv = [sys.executable, "-I", "-S", str(Path(disk_usage.__file__)), order]
     try:
-        ended = await run_process(argv, env={}, cwd="/", timeout=MEASURE_SECONDS, limit=1024)
+        ended = await run_process(
+            argv, env={}, cwd="/", timeout=MEASURE_SECONDS, limit=1024, own_session=False
+        )
         return int(ended.output)
     except (OSError, TimeoutError, ValueError) as error:
         log.warning("the files of a session could not be measured", reason=str(error) or "it took too long")
