@@ -3,6 +3,8 @@
 import os
 import signal
 import subprocess
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -64,11 +66,13 @@ def _inherited(pid: int) -> dict[str, Any]:
         "streams": [(directory / "fd" / number).readlink() for number in "012"],
         "group": (os.getpgid(pid), os.getsid(pid)),
         "nice": os.getpriority(os.PRIO_PROCESS, pid),
-        "kinds of descriptors": {_kind(fd) for fd in (directory / "fd").iterdir()},
+        "kinds of descriptors": set(_kinds_of_descriptors(directory / "fd")),
     }
 
 
-def _kind(fd: Path) -> str:
-    """Return the kind of a descriptor; all files of the data directory, and modules, are one kind."""
-    target = os.readlink(fd)  # of a module while it is imported, which only a started server does
-    return "file" if "/home" in target or target.endswith(".pyc") else target.split(":[")[0]
+def _kinds_of_descriptors(directory: Path) -> Iterator[str]:
+    """Yield the kind of each descriptor; all files of the data directory, and modules, are one kind."""
+    for fd in directory.iterdir():
+        with suppress(FileNotFoundError):  # closed meanwhile
+            target = os.readlink(fd)  # of a module while it is imported, which only a started server does
+            yield "file" if "/home" in target or target.endswith(".pyc") else target.split(":[")[0]

@@ -21,8 +21,9 @@ async def define_scripted(
 ) -> Path:
     """Define the scripted agent by REST; `more` are other fields of the definition. Return its journal."""
     journal = server.home.parent / f"{agent_id}.journal"
-    path = server.home.parent / f"{agent_id}.json"
-    path.write_text(json.dumps(script or {}))
+    path = None if script is None else server.home.parent / f"{agent_id}.json"
+    if path is not None:
+        path.write_text(json.dumps(script))
     command = scripted_command(journal, path)
     state = [f"{server.home.parent}/"]  # of the journal
     body = {"name": agent_id.capitalize(), "kind": "acp", "command": command, "state": state, **more}

@@ -378,6 +378,7 @@ def _post_to_session(
     return Post(f"/api/sessions/{{session_id}}{route or path}", f"{conversation.path}{path}", body, done_once)
 
 
+@pytest.mark.own_server
 async def test_every_post_without_an_agent_is_done_once_when_repeated(server: Server) -> None:
     await server.kill()
     server.set(AGENT_WORKSPACE_ROOT="")  # a root can be added only without this setting

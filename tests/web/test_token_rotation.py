@@ -32,6 +32,7 @@ async def status(server: Server, headers: Headers) -> int:
     return (await server.http.get("/api/sessions", headers=headers)).status_code
 
 
+@pytest.mark.own_server
 async def test_a_rotated_token_is_refused_at_once_and_after_a_restart_and_its_sockets_are_closed(
     server: Server,
 ) -> None:
