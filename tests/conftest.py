@@ -45,15 +45,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def order_tests(items: list[pytest.Item]) -> None:
-    """Begin with the long tests, so that none runs alone at the end, and spread the browser tests.
+    """Begin with the long tests, so that none runs alone at the end, and spread those of each directory.
 
-    Browser tests need the processor, while most others wait.
+    Some directories need the processor, others wait: tests that run at the same time are then of both kinds.
     """
-    folder = Path(__file__).parent / "ui"
-    browsers = [item for item in items if item.path.parent == folder]
-    others = [item for item in items if item.path.parent != folder]
+    directories: dict[Path, list[pytest.Item]] = {}
+    for item in items:
+        directories.setdefault(item.path.parent, []).append(item)
     places = {
-        item: (place + 0.5) / len(group) for group in (browsers, others) for place, item in enumerate(group)
+        item: (place + 0.5) / len(group) for group in directories.values() for place, item in enumerate(group)
     }
     items.sort(key=lambda item: 0 if item.get_closest_marker("long") else places[item])
 

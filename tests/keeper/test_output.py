@@ -1,6 +1,7 @@
 """Output of children: every byte is kept in order before the exit, and no child starves another."""
 
 import asyncio
+import operator
 import os
 import resource
 import signal
@@ -321,9 +322,16 @@ async def test_a_removed_worker_leaves_no_file(connected: KeeperHarness) -> None
     assert list((connected.home / "spool").iterdir()) == []
 
 
-def test_each_ready_stream_is_read_once_per_iteration(tmp_path: Path) -> None:
-    """A child that floods delays the others by one read at most."""
+@pytest.fixture
+def loop() -> Iterator[EventLoop]:
+    """Return the event loop of a keeper, whose policy the processes of later tests do not inherit."""
     loop = EventLoop()
+    yield loop
+    loop.use_normal_priority()
+
+
+def test_each_ready_stream_is_read_once_per_iteration(tmp_path: Path, loop: EventLoop) -> None:
+    """A child that floods delays the others by one read at most."""
     (flooding, flood_end), (echoing, echo_end) = (
         pipe_stream(tmp_path / name, loop) for name in ("flood", "echo")
     )
@@ -342,13 +350,13 @@ def test_each_ready_stream_is_read_once_per_iteration(tmp_path: Path) -> None:
     os.write(flood_end, bytes(READ_BYTES))
     loop.after_iteration = record_iteration
     loop.run()
-    loop.use_normal_priority()  # later tests start processes, which inherit the policy
     growth = [(flood - before[0], echo - before[1]) for before, (flood, echo) in pairwise(iterations)]
     assert growth == [(READ_BYTES, 1)] * 49
 
 
-def test_output_of_a_flood_is_held_until_there_is_more_or_an_answer_is_expected(tmp_path: Path) -> None:
-    loop = EventLoop()
+def test_output_of_a_flood_is_held_until_there_is_more_or_an_answer_is_expected(
+    tmp_path: Path, loop: EventLoop
+) -> None:
     stream, end = pipe_stream(tmp_path / "flood", loop)
 
     def write(size: int) -> int:
@@ -367,9 +375,8 @@ def test_output_of_a_flood_is_held_until_there_is_more_or_an_answer_is_expected(
 
 
 def test_full_pages_are_read_one_after_the_other_unless_an_answer_is_expected(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, loop: EventLoop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    loop = EventLoop()
     stream, end = pipe_stream(tmp_path / "flood", loop)
     os.write(end, bytes(FLOOD_READ_BYTES))
     stream.read()
@@ -405,6 +412,7 @@ def test_full_pages_are_read_one_after_the_other_unless_an_answer_is_expected(
 async def test_an_echo_beside_floods_is_answered_every_time(connected: KeeperHarness) -> None:
     for run in range(1, 4):
         await connected.python(RAW + "import os\nwhile True: os.write(1, bytes(65536))", "flood", run)
+        await wait_until(partial(operator.contains, connected.ends, ("flood", run, "out")), "a flood")
     await connected.spawn(["cat"], "echo")
     grown = []
     for n in range(1, 201):

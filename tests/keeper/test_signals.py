@@ -15,6 +15,7 @@ def restore_signal_handlers() -> Iterator[None]:
     before = {number: signal.getsignal(number) for number in (signal.SIGALRM, signal.SIGUSR1)}
     yield
     signal.set_wakeup_fd(-1)
+    os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))  # a flood changes it for all later tests
     for number, handler in before.items():
         signal.signal(number, handler)
 

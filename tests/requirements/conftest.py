@@ -1,4 +1,4 @@
-"""One server for each module, whose repository has the scripted agent as its default agent."""
+"""One server for each process, whose repository has the scripted agent as its default agent."""
 
 import subprocess
 from collections.abc import AsyncIterator
@@ -17,7 +17,7 @@ from support.session_client import SessionClient, define_scripted
 expect.set_options(timeout=60_000)  # a deadline, not a measurement: the machine may be busy
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Server]:
     directory = tmp_path_factory.mktemp("requirements")
     (directory / "workspace").mkdir()
@@ -38,18 +38,18 @@ async def register(server: Server, name: str, expect: int = 201) -> dict[str, An
     return created
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def repo(shared: Server) -> dict[str, Any]:
     return await register(shared, "repo")
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def browser() -> AsyncIterator[Browser]:
     async with browsers.chromium() as started:
         yield started
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def device(browser: Browser, shared: Server) -> BrowserContext:
     """A browser profile that is logged in."""
     profile = await new_profile(browser)
@@ -57,7 +57,7 @@ async def device(browser: Browser, shared: Server) -> BrowserContext:
     return profile
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def talk(shared: Server, repo: dict[str, Any]) -> AsyncIterator[SessionClient]:
     """A session as document 001 creates it: only a repository is named, and its agent is started."""
     session = await shared.call("POST", "/api/sessions", 201, json={"repoId": repo["id"]})

@@ -16,7 +16,7 @@ from support.pages import log_in, new_profile
 from support.server import Server
 from support.session_client import SessionClient, define_scripted
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 MAX_BUFFER_BYTES = 1_000_000
 FIRST_KEY = "all => all[0]?.dataset.key"

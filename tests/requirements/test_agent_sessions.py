@@ -18,7 +18,7 @@ from support.scripted_agent.journal import message_of, read_journal
 from support.server import Server
 from support.session_client import SessionClient, define_scripted
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 UNKNOWN = "00000000-0000-4000-8000-000000000000"
 TOOL = """[[tool toolCallId=c title=grep 'rawInput={"q":"x"}' status=in_progress]]"""
@@ -262,7 +262,7 @@ async def test_r37_a_freed_slot_can_be_used_and_is_logged(shared: Server, repo: 
         await shared.call("DELETE", f"/api/sessions/{each['id']}", 200)
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def impatient(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Server]:
     """A server that ends idle sessions after a second and a half."""
     directory = tmp_path_factory.mktemp("impatient")

@@ -13,13 +13,13 @@ from support.relay_client import RelayClient, open_relay
 from support.server import Server
 from support.session_client import define_scripted
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 SLOW = {"on": {"initialize": [{"do": "sleep", "text": "600"}]}}  # its handshake does not end
 STUBBORN = {"agent": {"ignore_term": True, "ignore_eof": True}}
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def client(shared: Server) -> AsyncIterator[RelayClient]:
     async with open_relay(shared) as connected:
         yield connected

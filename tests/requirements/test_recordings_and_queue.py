@@ -20,7 +20,7 @@ from web.test_recordings_and_queues import (
     without_checksum,
 )
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 ARCHITECTURE = Path(__file__).parents[2] / "ARCHITECTURE.md"
 

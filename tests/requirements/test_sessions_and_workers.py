@@ -18,7 +18,7 @@ from support.server import Server
 from support.session_client import SessionClient
 from support.tui_session_client import TuiSessionClient, define_tui
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 CREATED = "2025-01-01T00:00:00.000Z"
 

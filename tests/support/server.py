@@ -108,7 +108,8 @@ class Server:
         return self.home.with_suffix(".out").read_text(errors="replace")
 
     def audit_lines(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in (self.home / "logs" / "audit.log").read_text().splitlines()]
+        log = self.home / "logs" / "audit.log"
+        return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
 
     async def ended(self) -> int:
         """Wait until the server ends by itself; return its exit code."""

@@ -19,7 +19,7 @@ from web.clients import anonymous_client, bearer_headers, log_in, new_login_code
 session_loop = pytest.mark.asyncio(loop_scope="session")
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def audited_server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Server]:
     """A server for this module only: the log takes few refusals a minute, and other tests cause many."""
     directory = tmp_path_factory.mktemp("audited")

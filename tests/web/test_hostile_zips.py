@@ -175,7 +175,7 @@ BROKEN: dict[str, Callable[[], bytes]] = {
 }
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def importing_server(tmp_path_factory: pytest.TempPathFactory) -> Any:
     directory = tmp_path_factory.mktemp("importing")
     (directory / "workspace").mkdir()

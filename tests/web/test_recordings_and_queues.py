@@ -22,7 +22,7 @@ from support.server import Server
 from support.session_client import SessionClient, define_scripted
 from web.clients import new_token_headers
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 SOURCE = Path(bullpen.__file__).parent
 REQUIRED_TYPES = {
@@ -38,7 +38,7 @@ DECEPTIVE_CALL = {
 }
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def unlimited_server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Server]:
     """A server with the scripted agent and no limit of sessions."""
     directory = tmp_path_factory.mktemp("recordings")
@@ -50,7 +50,7 @@ async def unlimited_server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIte
     await server.close()
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def conversation(unlimited_server: Server) -> SessionClient:
     return await SessionClient.begin(unlimited_server)
 

@@ -23,13 +23,13 @@ from support.server import Server, end_processes_of
 from support.server_without_web import ServerWithoutWeb, run_turn, until
 from support.session_client import SessionClient, define_scripted
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 UNKNOWN_ID = "00000000-0000-4000-8000-000000000000"
 MAX_SESSIONS = 3
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def limited_server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Server]:
     """A server with the scripted agent and three slots; each test frees the slots that it uses."""
     directory = tmp_path_factory.mktemp("sessions")
@@ -41,12 +41,12 @@ async def limited_server(tmp_path_factory: pytest.TempPathFactory) -> AsyncItera
     await server.close()
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def repository(limited_server: Server) -> dict[str, Any]:
     return await register(limited_server, "project")
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def conversation(limited_server: Server, repository: dict[str, Any]) -> AsyncIterator[SessionClient]:
     """A session of the repository whose agent is ready."""
     session = await limited_server.call(
@@ -498,7 +498,7 @@ async def test_a_freed_slot_can_be_used_and_is_logged(limited_server: Server) ->
 # Idle sessions
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def short_idle_backend(tmp_path: Path) -> AsyncIterator[ServerWithoutWeb]:
     backend = ServerWithoutWeb(tmp_path, idle_seconds=1.0)
     backend.define_agent()

@@ -20,7 +20,7 @@ from .limit_launcher import NICENESS
 
 NEEDED = ("memory", "pids")
 CONTROLLERS = (*NEEDED, "cpu")  # with cpu, each session gets the same share, however many processes it has
-SHARES = 110  # the weight that the kernel gives to this niceness; usual is 1024
+SHARES = 335  # the weight that the kernel gives to this niceness; usual is 1024
 END_SECONDS = 5.0  # for the processes of a group to end
 POLL_SECONDS = 0.01
 

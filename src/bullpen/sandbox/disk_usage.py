@@ -10,7 +10,6 @@ import sys
 from collections.abc import Iterable, Iterator
 
 BLOCK_BYTES = 512  # of st_blocks, on every file system
-LOW_PRIORITY = 10  # that of the runs: with a lower one, they could delay it until the disk is full
 
 
 def changed_bytes(directories: Iterable[str], since_ns: int, pids: Iterable[int]) -> int:
@@ -71,7 +70,6 @@ def _removed_files(pids: Iterable[int]) -> Iterator[os.stat_result]:
 
 def main() -> None:
     """Measure what the argument says."""
-    os.nice(LOW_PRIORITY)
     order = json.loads(sys.argv[1])
     sys.stdout.write(f"{changed_bytes(order['directories'], order['since'], order['pids'])}\n")
 

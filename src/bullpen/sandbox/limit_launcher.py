@@ -9,7 +9,7 @@ import os
 import sys
 import time
 
-NICENESS = 10  # beside a busy program of usual priority, a run gets a tenth of the processor
+NICENESS = 5  # beside a busy program of usual priority, a run gets a quarter of the processor
 OOM_SCORE = 300  # of 1000: if the machine has no memory left, the kernel ends one of these processes first
 _AUTOGROUP_SECONDS = 0.1  # the kernel takes one priority of a session in this time from ordinary users
 _ATTEMPTS = 5

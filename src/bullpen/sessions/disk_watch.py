@@ -20,6 +20,7 @@ from ..domain.limits import describe_excess
 from ..intervals import intervals
 from ..processes import run_process
 from ..sandbox import disk_usage
+from ..sandbox.limit_launcher import NICENESS
 from ..sandbox.process_tree import find_tree, read_processes, written_bytes
 from ..workers.children import ChildHandle
 from .limit_watch import end_run, limited_runs
@@ -129,7 +130,8 @@ def _pids_of(children: Sequence[ChildHandle]) -> list[list[int]]:
 async def _measure(directories: Sequence[str], since_ms: int, pids: Sequence[int]) -> int | None:
     """Return the bytes of the files in the directories that have changed since then; None if that fails."""
     order = json.dumps({"directories": directories, "since": since_ms * 1_000_000, "pids": pids})
-    argv = [sys.executable, "-I", "-S", str(Path(disk_usage.__file__)), order]
+    # The start of Python would delay the server too. With a lower priority than theirs, runs could delay it.
+    argv = ["nice", "-n", str(NICENESS), sys.executable, "-I", "-S", str(Path(disk_usage.__file__)), order]
     try:
         ended = await run_process(
             argv, env={}, cwd="/", timeout=MEASURE_SECONDS, limit=1024, own_session=False
