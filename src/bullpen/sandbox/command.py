@@ -6,6 +6,7 @@ import os
 import shutil
 import stat
 import sys
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -41,18 +42,28 @@ class MechanismFinder:
         self._found: Mechanism | None = None
         self._path: str | None = None
         self._found_at = 0.0
-        self._finding = asyncio.Lock()
+        self._finding = threading.Lock()
 
     async def find(self) -> Mechanism:
         """Return the mechanism of this machine."""
-        async with self._finding:
-            path = str(SERVER_PATH)
-            is_final = self._found is not None and self._found.name == "bubblewrap"
-            is_new = clock.monotonic() - self._found_at < MAX_AGE_SECONDS
-            if self._found is None or path != self._path or not (is_final or is_new):
-                self._found = await asyncio.to_thread(find_mechanism, {"PATH": path})
+        path = str(SERVER_PATH)
+        if found := self._known(path):
+            return found
+        return await asyncio.to_thread(self._find, path)
+
+    def _known(self, path: str) -> Mechanism | None:
+        """Return the mechanism that was found with this PATH; None if it has to be found again."""
+        is_final = self._found is not None and self._found.name == "bubblewrap"
+        is_new = clock.monotonic() - self._found_at < MAX_AGE_SECONDS
+        return self._found if path == self._path and (is_final or is_new) else None
+
+    def _find(self, path: str) -> Mechanism:
+        """Find the mechanism, unless another thread has just found it. It runs programs."""
+        with self._finding:
+            if (found := self._known(path)) is None:
+                found = self._found = find_mechanism({"PATH": path})
                 self._found_at, self._path = clock.monotonic(), path
-            return self._found
+            return found
 
 
 MECHANISMS = MechanismFinder()
